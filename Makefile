@@ -1,0 +1,60 @@
+# Set-up and daily work. `make help` lists the targets.
+PYTHON ?= python3
+VENV   ?= .venv
+LAB    ?= 1
+
+BIN  := $(VENV)/bin
+# node may be the environment's own (scripts/make_environment.sh brings it where the machine has none)
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+SOURCES := pyproject.toml package.json $(shell find jupyterlab_jaxprof labextension etc -type f \
+	-not -path '*/__pycache__/*' -not -path 'jupyterlab_jaxprof/labextension/*')
+
+.PHONY: help demo test dev system-packages lint compat clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+
+demo: $(BIN)/.demo  ## install, run the example notebook, open JupyterLab (LAB=0: without JupyterLab)
+	$(BIN)/python scripts/run_notebook.py examples/training_step.ipynb
+ifneq ($(LAB),0)
+	$(BIN)/python scripts/open_lab.py examples/training_step.ipynb
+endif
+
+test: system-packages $(BIN)/.test  ## all tests, linters and type checks, after installing what they need
+	$(MAKE) --no-print-directory lint
+	$(BIN)/python -m pytest
+	$(MAKE) --no-print-directory compat
+
+lint: $(BIN)/.test  ## ruff, pyright, eslint, prettier, tsc
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/jlpm run lint
+
+compat: $(BIN)/.test  ## the kernel side's tests on the oldest and the newest supported JAX
+	scripts/test_compat.sh
+
+dev: $(BIN)/.test  ## editable install; rebuilds the labextension at every change until Ctrl-C
+	$(BIN)/pip install -q --no-build-isolation -e '.[dev]'
+	$(BIN)/jupyter labextension develop --overwrite .
+	$(BIN)/jlpm run watch
+
+system-packages:
+	scripts/system_packages.sh
+
+$(BIN)/python:
+	scripts/make_environment.sh "$(PYTHON)" "$(VENV)"
+
+$(BIN)/.demo: $(BIN)/python $(SOURCES)
+	$(BIN)/pip install -q "$$(scripts/jax_requirement.sh)" '.[demo]'
+	@touch $@
+
+$(BIN)/.test: $(BIN)/python $(SOURCES) yarn.lock
+	$(BIN)/pip install -q '.[dev]'
+	$(BIN)/jlpm install --immutable
+	@touch $@
+
+clean:  ## remove everything that the targets above made
+	rm -rf $(VENV) .venv-compat-* node_modules lib dist build *.tsbuildinfo jupyterlab_jaxprof/labextension
