@@ -1,0 +1,42 @@
+import js from '@eslint/js';
+import prettier from 'eslint-config-prettier';
+import reactHooks from 'eslint-plugin-react-hooks';
+import tseslint from 'typescript-eslint';
+
+export default tseslint.config(
+  {
+    ignores: [
+      '**/node_modules',
+      'lib',
+      'jupyterlab_jaxprof',
+      'build',
+      'dist',
+      '.*/**'
+    ]
+  },
+  js.configs.recommended,
+  {
+    files: ['labextension/src/**/*.{ts,tsx}'],
+    extends: [
+      ...tseslint.configs.strictTypeChecked,
+      ...tseslint.configs.stylisticTypeChecked,
+      reactHooks.configs['recommended-latest']
+    ],
+    languageOptions: {
+      parserOptions: {
+        projectService: true,
+        tsconfigRootDir: import.meta.dirname
+      }
+    },
+    rules: {
+      // Lumino's convention: an interface and a namespace of the same name.
+      '@typescript-eslint/no-namespace': 'off',
+      '@typescript-eslint/restrict-template-expressions': [
+        'error',
+        { allowNumber: true }
+      ],
+      eqeqeq: 'error'
+    }
+  },
+  prettier
+);

@@ -1,0 +1,5 @@
+import type { JupyterFrontEndPlugin } from '@jupyterlab/application';
+
+const plugins: JupyterFrontEndPlugin<void>[] = [];
+
+export default plugins;
