@@ -1,0 +1,157 @@
+"""The few things the store does on disk: private directories, durable writes, reads that follow no link."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import secrets
+import shutil
+import stat
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+DIRECTORY_MODE = 0o700
+FILE_MODE = 0o600
+_READ_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+
+
+def make_private(directory: Path) -> None:
+    """Make `directory` (and its parents) with mode 0700 whatever the umask; an existing one is left as it is."""
+    if not directory.is_dir():
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(DIRECTORY_MODE, exist_ok=True)
+        directory.chmod(DIRECTORY_MODE)
+
+
+def flush_directory(directory: Path) -> None:
+    """Make the names in `directory` survive a power cut."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_atomically(path: Path, content: bytes, *, durable: bool = True) -> None:
+    """Put `content` at `path`, mode 0600: a reader sees the old content or the new, and never a part."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
+        with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(descriptor, FILE_MODE)
+            file.write(content)
+            file.flush()
+            if durable:
+                os.fsync(descriptor)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    if durable:
+        flush_directory(path.parent)
+
+
+def open_below(directory: Path, relative: str) -> int:
+    """Open the regular file `relative` below `directory` for reading, following no link on the way.
+
+    Returns a file descriptor. Raises OSError: ELOOP or ENOTDIR at a link, EINVAL at anything but a plain file.
+    """
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        *parents, name = relative.split("/")
+        for part in parents:
+            inner = os.open(part, _READ_FLAGS | os.O_DIRECTORY, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = inner
+        found = os.open(name, _READ_FLAGS, dir_fd=descriptor)
+    finally:
+        os.close(descriptor)
+    if not stat.S_ISREG(os.fstat(found).st_mode):
+        os.close(found)
+        raise OSError(errno.EINVAL, "not a plain file", relative)
+    os.set_blocking(found, True)
+    return found
+
+
+def read_below(directory: Path, relative: str, limit_bytes: int) -> tuple[bytes, tuple[int, int]]:
+    """Read a small file below `directory`; returns its content and its stamp (mtime_ns, size).
+
+    Raises OSError, EFBIG where it is larger than `limit_bytes`.
+    """
+    with os.fdopen(open_below(directory, relative), "rb") as file:
+        status = os.fstat(file.fileno())
+        if status.st_size > limit_bytes:
+            raise OSError(errno.EFBIG, "too large", relative)
+        return file.read(limit_bytes + 1), (status.st_mtime_ns, status.st_size)
+
+
+def plain_files(directory: Path) -> dict[str, int]:
+    """Give the regular files below `directory` as {relative path: bytes}; links are neither followed nor listed."""
+    found: dict[str, int] = {}
+    pending = [("", str(directory))]
+    while pending:
+        prefix, place = pending.pop()
+        with os.scandir(place) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append((f"{prefix}{entry.name}/", entry.path))
+                elif entry.is_file(follow_symlinks=False):
+                    found[prefix + entry.name] = entry.stat(follow_symlinks=False).st_size
+    return dict(sorted(found.items()))
+
+
+def settle(directory: Path, *, private: bool) -> None:
+    """Flush everything below `directory` to the disk, and (private) set directories to 0700 and files to 0600."""
+    for place, _, names in os.walk(directory):
+        for name in names:
+            path = Path(place, name)
+            if path.is_symlink() or not path.is_file():
+                continue
+            if private:
+                path.chmod(FILE_MODE)
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        if private:
+            Path(place).chmod(DIRECTORY_MODE)
+        flush_directory(Path(place))
+
+
+def remove_tree(directory: Path) -> None:
+    """Delete `directory` with all in it; what somebody else deletes meanwhile, or nobody can, is passed over."""
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def touch_later(directory: Path) -> None:
+    """Give `directory` a modification time later than the one it has, by a clock that is finer than the kernel's.
+
+    Two changes within one tick of the kernel's clock (4 ms) would otherwise leave the same time.
+    """
+    before = directory.stat().st_mtime_ns
+    now = max(time.time_ns(), before + 1000)
+    os.utime(directory, ns=(now, now))
+
+
+@contextmanager
+def locked(path: Path) -> Generator[None]:
+    """Hold an exclusive flock() on the file `path`, made when absent.
+
+    Where the file can't be made (a full disk must not keep anybody from deleting) or the file system has no
+    locks (ENOLCK, ENOTSUP on some network mounts), the work is done without.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+    except OSError:
+        yield
+        return
+    try:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

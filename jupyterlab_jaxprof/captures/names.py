@@ -1,0 +1,77 @@
+"""Identifiers, names and session slugs of captures."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import unicodedata
+from datetime import UTC, datetime
+
+from .errors import InvalidValue
+
+ID_PATTERN = re.compile(r"\d{8}-\d{6}-\d{3}-[0-9a-f]{6}", re.ASCII)
+SESSION_PATTERN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
+MAX_NAME_LENGTH = 200
+MAX_NOTES_LENGTH = 64 * 1024
+_MAX_SLUG_LENGTH = 64
+# Control characters, lone surrogates, line and paragraph separators: none can be shown on one line of text.
+_UNPRINTABLE = frozenset({"Cc", "Cs", "Zl", "Zp"})
+
+
+def new_id(now: datetime | None = None) -> str:
+    """Make an identifier `YYYYMMDD-HHMMSS-mmm-xxxxxx` of the present moment (UTC); names sort by time."""
+    now = now or datetime.now(UTC)
+    return f"{now:%Y%m%d-%H%M%S}-{now.microsecond // 1000:03d}-{secrets.token_hex(3)}"
+
+
+def is_id(text: str) -> bool:
+    """Tell whether `text` is a capture's identifier; anything else in a store is left alone."""
+    return ID_PATTERN.fullmatch(text) is not None
+
+
+def created_at(capture_id: str) -> str:
+    """Read the moment out of an identifier: ISO 8601, UTC; empty where its digits are no date."""
+    try:
+        moment = datetime.strptime(capture_id[:15], "%Y%m%d-%H%M%S")
+    except ValueError:
+        return ""
+    return f"{moment.isoformat()}.{capture_id[16:19]}Z"
+
+
+def session_slug(name: str) -> str:
+    """Turn a capture's name into one path component, `[A-Za-z0-9._-]+`, that XProf lists (no leading dot)."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode("ascii")
+    slug = re.sub(r"[^A-Za-z0-9._-]+", "-", plain).strip("-._")
+    return slug[:_MAX_SLUG_LENGTH].strip("-._") or "capture"
+
+
+def checked_name(name: object) -> str:
+    """Return the name as it is kept (NFC, no outer spaces), or raise InvalidValue with a sentence."""
+    if not isinstance(name, str):
+        raise InvalidValue(f"A capture's name must be text, not {type(name).__name__}.")
+    name = unicodedata.normalize("NFC", name).strip(" \u00a0\u3000")
+    if not name:
+        raise InvalidValue("A capture's name can't be empty: give it at least one visible character.")
+    if len(name) > MAX_NAME_LENGTH:
+        raise InvalidValue(
+            f"This name has {len(name)} characters, and a capture's name at most {MAX_NAME_LENGTH}: "
+            "shorten it, and put the rest into the notes."
+        )
+    if any(unicodedata.category(character) in _UNPRINTABLE for character in name):
+        raise InvalidValue(
+            "A capture's name can't hold line breaks, tabs or other control characters: write it on one line."
+        )
+    return name
+
+
+def checked_notes(notes: object) -> str:
+    """Return the notes (any text, many lines), or raise InvalidValue with a sentence."""
+    if not isinstance(notes, str):
+        raise InvalidValue(f"Notes must be text, not {type(notes).__name__}.")
+    if len(notes) > MAX_NOTES_LENGTH:
+        raise InvalidValue(
+            f"These notes have {len(notes)} characters; {MAX_NOTES_LENGTH} are allowed: shorten them."
+        )
+    if "\0" in notes or any("\ud800" <= character <= "\udfff" for character in notes):
+        raise InvalidValue("Notes can't hold null or half characters: remove them and save again.")
+    return notes

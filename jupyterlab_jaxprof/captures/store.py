@@ -1,0 +1,407 @@
+"""The store: one directory that kernels and the Jupyter server agree on without talking.
+
+docs/architecture.md describes its layout. Readers take no lock and see every capture whole or not at all, since
+captures come and go by one rename; writers hold `lock` only while a record or a name changes.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from . import disk
+from .draft import Draft, Place, sweep
+from .errors import InvalidValue, StoreError, UnknownCapture, UnreadableCapture, sentence
+from .index import Entry, Index, folded, read_record
+from .names import checked_name, checked_notes, created_at, is_id, session_slug
+from .record import RECORD_FILE, NewerRecord, Record, RecordError, is_relative_path, serialize
+
+__all__ = ["Draft", "OverLimit", "Page", "Row", "Store", "StoreError", "session_slug"]
+
+_UNITS = {
+    "": 1,
+    "k": 10**3,
+    "m": 10**6,
+    "g": 10**9,
+    "t": 10**12,
+    "ki": 2**10,
+    "mi": 2**20,
+    "gi": 2**30,
+    "ti": 2**40,
+}
+_NEARLY_FULL_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class OverLimit:
+    """By how many bytes a store is over its limit, and which captures, deleted, would bring it under."""
+
+    bytes: int
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One capture in a list: its record, or (record None) what is known of one that can't be read."""
+
+    id: str
+    record: Record | None
+    problem: str | None
+    kind: str
+    name: str
+    size_bytes: int
+    disk_bytes: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the row as the REST route does: the record without cell, findings, environment and durations."""
+        if self.record is None:
+            data: dict[str, Any] = {
+                "id": self.id,
+                "kind": self.kind,
+                "name": self.name,
+                "created": created_at(self.id),
+            }
+            data |= {
+                "status": "failed",
+                "reason": "",
+                "files": [],
+                "summary": {},
+                "notices": [],
+                "xprof_run": None,
+            }
+            data |= {"notebook": "", "magic": "", "notes": "", "pinned": False, "schema": None}
+        else:
+            data = self.record.to_json()
+            for key in ("cell", "findings", "environment"):
+                del data[key]
+            if self.record.steps is not None:
+                data["summary"]["steps"].pop("durations_ms", None)
+        return data | {"size_bytes": self.size_bytes, "disk_bytes": self.disk_bytes, "problem": self.problem}
+
+
+@dataclass(frozen=True)
+class Page:
+    """Some rows of a list, and what is true of the whole store (`matched` counts those that fit the filters)."""
+
+    rows: Sequence[Row]
+    matched: int
+    total: int
+    size_bytes: int
+    size_limit_bytes: int | None
+    over_limit: OverLimit
+    problems: Sequence[str]
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the page as the REST route does."""
+        return {
+            "captures": [row.to_json() for row in self.rows],
+            "matched": self.matched,
+            "total": self.total,
+            "size_bytes": self.size_bytes,
+            "size_limit_bytes": self.size_limit_bytes,
+            "over_limit": {"bytes": self.over_limit.bytes, "ids": list(self.over_limit.ids)},
+            "problems": list(self.problems),
+        }
+
+
+class Store:
+    """The captures below one directory. Making a Store touches nothing; every method looks at the disk anew."""
+
+    def __init__(self, root: str | Path, size_limit_bytes: int | None = None) -> None:
+        self.root = _absolute(root)
+        self.captures_dir = self.root / "captures"
+        self.size_limit_bytes = size_limit_bytes or None
+        self.limit_problem: str | None = None
+        self._partial_dir = self.root / "partial"
+        self._lock_path = self.root / "lock"
+        self._index = Index(self.captures_dir)
+
+    @classmethod
+    def default(cls) -> Store:
+        """Give the store of this process: JAXPROF_DIR, else Jupyter's data directory; JAXPROF_SIZE_LIMIT limits it."""
+        root = os.environ.get("JAXPROF_DIR", "").strip()
+        if not root:
+            from jupyter_core.paths import jupyter_data_dir
+
+            root = str(Path(jupyter_data_dir(), "jaxprof"))
+        store = cls(root)
+        try:
+            store.size_limit_bytes = parse_size(os.environ.get("JAXPROF_SIZE_LIMIT", ""))
+        except InvalidValue as error:
+            store.limit_problem = f"JAXPROF_SIZE_LIMIT is ignored. {error}"
+        return store
+
+    def __repr__(self) -> str:
+        return f"Store({str(self.root)!r})"
+
+    # Writing
+
+    def begin(self, kind: str, name: str) -> Draft:
+        """Start a capture. Raises StoreError, before anything is measured, when it could not be written."""
+        checked_name(name)
+        try:
+            for directory in (self.root, self.captures_dir, self._partial_dir):
+                disk.make_private(directory)
+            with disk.locked(self._lock_path):
+                pass  # made now, so that a deletion on a full disk finds it
+            sweep(self._partial_dir)
+            place = Place(self._partial_dir, "{}", self.captures_dir, self._publish, private=True)
+            return Draft(kind, name, place)
+        except OSError as error:
+            raise StoreError(sentence("No capture can be written", self.root, error)) from error
+
+    @staticmethod
+    def begin_in(directory: str | Path, kind: str, name: str) -> Draft:
+        """Start a capture that is published as the plain directory `<directory>/<id>`, outside any store."""
+        checked_name(name)
+        parent = _absolute(directory)
+        try:
+            parent.mkdir(parents=True, exist_ok=True)
+            sweep(parent)
+            return Draft(kind, name, Place(parent, ".{}.partial", parent, os.rename, private=False))
+        except OSError as error:
+            raise StoreError(
+                sentence("No capture can be written", parent, error, "give --dir another directory")
+            ) from error
+
+    def update(
+        self,
+        capture_id: str,
+        *,
+        name: str | None = None,
+        notes: str | None = None,
+        pinned: bool | None = None,
+    ) -> Record:
+        """Change what the user may change; the rest of the record stays. Returns the new record."""
+        changes: dict[str, Any] = {}
+        if name is not None:
+            changes["name"] = checked_name(name)
+        if notes is not None:
+            changes["notes"] = checked_notes(notes)
+        if pinned is not None:
+            if not isinstance(pinned, bool):  # pyright: ignore[reportUnnecessaryIsInstance] (REST brings anything)
+                raise InvalidValue("'pinned' must be true or false.")
+            changes["pinned"] = pinned
+        directory = self.directory(capture_id)
+        try:
+            with disk.locked(self._lock_path):
+                record = replace(self.get(capture_id), **changes)
+                disk.write_atomically(directory / RECORD_FILE, serialize(record))
+                disk.touch_later(self.captures_dir)
+        except FileNotFoundError:
+            raise _unknown(capture_id) from None
+        except OSError as error:
+            raise StoreError(sentence("The change can't be saved", self.root, error)) from error
+        return record
+
+    def delete(self, capture_id: str) -> None:
+        """Delete a capture, damaged ones too: it leaves the list with one rename, and then the disk."""
+        directory = self.directory(capture_id)
+        trash = self._partial_dir / f"trash-{capture_id}-{os.urandom(4).hex()}"
+        try:
+            disk.make_private(self._partial_dir)
+            with disk.locked(self._lock_path):
+                directory.rename(trash)
+                disk.touch_later(self.captures_dir)
+        except FileNotFoundError:
+            raise _unknown(capture_id) from None
+        except OSError as error:
+            raise StoreError(sentence("The capture can't be deleted", self.root, error)) from error
+        disk.remove_tree(trash)
+
+    def _publish(self, source: Path, place: Path) -> None:
+        with disk.locked(self._lock_path):
+            source.rename(place)
+            disk.touch_later(self.captures_dir)
+
+    # Reading
+
+    def version(self) -> float:
+        """Give a number that changes whenever a capture comes, changes or goes: 0.0 for a store not made yet."""
+        try:
+            return self.captures_dir.stat().st_mtime
+        except OSError:
+            return 0.0
+
+    def list(
+        self,
+        *,
+        offset: int = 0,
+        limit: int = 50,
+        kind: str | None = None,
+        notebook: str | None = None,
+        text: str | None = None,
+    ) -> Page:
+        """List captures, newest first. `text`: every word of it occurs in the name, notes, notebook, cell or id.
+
+        Never raises for what is on disk: a store that can't be read is a page without rows and with a problem.
+        """
+        problems = [problem for problem in (self.problem(), self.limit_problem) if problem]
+        try:
+            entries = self._index.refresh()
+        except OSError as error:
+            entries = []
+            problems = problems or [sentence("The captures can't be read", self.captures_dir, error)]
+        words = folded(text or "").split()
+        matched = [
+            entry
+            for entry in entries
+            if (not kind or entry.kind == kind)
+            and (not notebook or entry.notebook == notebook)
+            and all(word in entry.text for word in words)
+        ]
+        start = max(offset, 0)
+        return Page(
+            rows=[self._row(entry) for entry in matched[start : start + max(limit, 0)]],
+            matched=len(matched),
+            total=len(entries),
+            size_bytes=sum(entry.disk_bytes for entry in entries),
+            size_limit_bytes=self.size_limit_bytes,
+            over_limit=self._over_limit(entries),
+            problems=problems,
+        )
+
+    def get(self, capture_id: str) -> Record:
+        """Read one record. Raises UnknownCapture, or UnreadableCapture with the record's problem."""
+        directory = self.directory(capture_id)
+        try:
+            return read_record(directory)[0]
+        except RecordError as error:
+            if not directory.is_dir():
+                raise _unknown(capture_id) from None
+            raise UnreadableCapture(f"The capture {capture_id} can't be used. {error}") from error
+
+    def directory(self, capture_id: str) -> Path:
+        """Give a capture's directory; raises UnknownCapture, for anything that is no identifier too."""
+        directory = self.captures_dir / capture_id if is_id(capture_id) else None
+        if directory is None or directory.is_symlink() or not directory.is_dir():
+            raise _unknown(capture_id)
+        return directory
+
+    def file(self, capture_id: str, path: str) -> Path:
+        """Give the path of a file that the record lists, no link followed; raises UnknownCapture for any other."""
+        self.open(capture_id, path).close()
+        return self.directory(capture_id) / path
+
+    def open(self, capture_id: str, path: str) -> BinaryIO:
+        """Open a file that the record lists for reading; it stays readable when the capture is deleted meanwhile."""
+        listed = {file.path for file in self.get(capture_id).files}
+        if path not in listed or not is_relative_path(path):
+            raise UnknownCapture(f"The capture {capture_id} has no file {path!r}: look at its list of files.")
+        try:
+            return os.fdopen(disk.open_below(self.directory(capture_id), path), "rb")
+        except OSError as error:
+            raise UnknownCapture(
+                f"The file {path!r} of the capture {capture_id} can't be read: it was deleted or replaced since "
+                f"({error.strerror})."
+            ) from error
+
+    def disk_bytes(self, capture_id: str) -> int:
+        """Give the bytes that a capture takes on disk, viewers' caches included."""
+        try:
+            return sum(disk.plain_files(self.directory(capture_id)).values())
+        except OSError:
+            raise _unknown(capture_id) from None
+
+    def over_limit(self) -> OverLimit:
+        """Tell by how much the store is over its limit, and its oldest unpinned captures that would mend it.
+
+        Nothing is ever deleted without the user: the ids are an offer.
+        """
+        try:
+            return self._over_limit(self._index.refresh())
+        except OSError:
+            return OverLimit(0, ())
+
+    def problem(self) -> str | None:
+        """Say in a sentence why the store can't be written (or read); None when it can. Changes nothing."""
+        place = self.root
+        try:
+            for directory in (self.captures_dir, self._partial_dir, self.root):
+                if os.path.lexists(directory):
+                    if not directory.is_dir():
+                        missing = directory.is_symlink() and not directory.exists()
+                        raise OSError(errno.ENOENT if missing else errno.ENOTDIR, "not a directory")
+                    _check_access(directory)
+            while not os.path.lexists(place):
+                place = place.parent
+            _check_access(place)
+            free = os.statvfs(place)
+            if free.f_blocks and free.f_bavail * free.f_frsize < _NEARLY_FULL_BYTES:
+                raise OSError(errno.ENOSPC, "full")
+        except OSError as error:
+            return sentence("No capture can be written", self.root, error)
+        return None
+
+    def _row(self, entry: Entry) -> Row:
+        record, problem, known = None, entry.problem, {}
+        try:
+            record = read_record(self.captures_dir / entry.id)[0]
+        except NewerRecord as error:
+            problem, known = str(error), error.known
+        except RecordError as error:
+            problem = str(error)
+        name = known.get("name") if record is None else record.name
+        return Row(
+            id=entry.id,
+            record=record,
+            problem=None if record is not None else problem,
+            kind=entry.kind,
+            name=name if isinstance(name, str) and name else entry.id,
+            size_bytes=record.size_bytes if record is not None else entry.size_bytes,
+            disk_bytes=entry.disk_bytes,
+        )
+
+    def _over_limit(self, entries: Iterable[Entry]) -> OverLimit:
+        """Offer the oldest captures that are known to be unpinned; a damaged one might be pinned."""
+        excess = sum(entry.disk_bytes for entry in entries) - (self.size_limit_bytes or 0)
+        if not self.size_limit_bytes or excess <= 0:
+            return OverLimit(0, ())
+        ids: list[str] = []
+        freed = 0
+        for entry in sorted(entries, key=lambda entry: entry.id):
+            if freed >= excess:
+                break
+            if entry.pinned is False:
+                ids.append(entry.id)
+                freed += entry.disk_bytes
+        return OverLimit(excess, tuple(ids))
+
+
+def parse_size(text: str) -> int | None:
+    """Read a number of bytes such as '5000000000', '5 GB' or '4.5GiB'; None for an empty text or 0."""
+    match = re.fullmatch(r"\s*(?:(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?)?\s*", text, re.ASCII | re.IGNORECASE)
+    if match is None:
+        raise InvalidValue(f"{text!r} is no size: write bytes, or a number with a unit such as '20 GB'.")
+    number, unit = match.groups()
+    return int(float(number) * _UNITS[(unit or "").lower()]) or None if number else None
+
+
+def _absolute(path: str | Path) -> Path:
+    """Make a path absolute at once, since a notebook may change its directory; `~` is the home directory."""
+    try:
+        path = Path(path).expanduser()
+    except RuntimeError:  # `~nobody`: there is no such user, and no such home
+        path = Path(path)
+    return Path(os.path.abspath(path))  # noqa: PTH100 (resolve() would follow links)
+
+
+def _check_access(directory: Path) -> None:
+    """Raise OSError, with the reason, unless files can be made in `directory`."""
+    if not directory.is_dir():
+        raise OSError(errno.ENOENT if directory.is_symlink() else errno.ENOTDIR, "not a directory")
+    if os.access(directory, os.R_OK | os.W_OK | os.X_OK):
+        return
+    read_only = os.statvfs(directory).f_flag & os.ST_RDONLY
+    raise OSError(errno.EROFS if read_only else errno.EACCES, "not writable")
+
+
+def _unknown(capture_id: str) -> UnknownCapture:
+    return UnknownCapture(
+        f"There is no capture {str(capture_id)[:80]!r} in this store: it may have been deleted."
+    )
