@@ -19,7 +19,7 @@ _READ_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 def make_private(directory: Path) -> None:
-    """Make `directory` (and its parents) with mode 0700 whatever the umask; an existing one is left as it is."""
+    """Make `directory` (and its parents), mode 0700 whatever the umask; an existing one is left as it is."""
     if not directory.is_dir():
         directory.parent.mkdir(parents=True, exist_ok=True)
         directory.mkdir(DIRECTORY_MODE, exist_ok=True)
@@ -57,7 +57,7 @@ def write_atomically(path: Path, content: bytes, *, durable: bool = True) -> Non
 def open_below(directory: Path, relative: str) -> int:
     """Open the regular file `relative` below `directory` for reading, following no link on the way.
 
-    Returns a file descriptor. Raises OSError: ELOOP or ENOTDIR at a link, EINVAL at anything but a plain file.
+    Returns a descriptor. Raises OSError: ELOOP or ENOTDIR at a link, EINVAL at anything but a plain file.
     """
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
@@ -89,7 +89,7 @@ def read_below(directory: Path, relative: str, limit_bytes: int) -> tuple[bytes,
 
 
 def plain_files(directory: Path) -> dict[str, int]:
-    """Give the regular files below `directory` as {relative path: bytes}; links are neither followed nor listed."""
+    """Give the regular files below `directory` as {relative path: bytes}; no link is followed or listed."""
     found: dict[str, int] = {}
     pending = [("", str(directory))]
     while pending:
@@ -104,7 +104,7 @@ def plain_files(directory: Path) -> dict[str, int]:
 
 
 def settle(directory: Path, *, private: bool) -> None:
-    """Flush everything below `directory` to the disk, and (private) set directories to 0700 and files to 0600."""
+    """Flush all that is below `directory` to the disk; `private` sets modes 0700 and 0600."""
     for place, _, names in os.walk(directory):
         for name in names:
             path = Path(place, name)
@@ -123,12 +123,12 @@ def settle(directory: Path, *, private: bool) -> None:
 
 
 def remove_tree(directory: Path) -> None:
-    """Delete `directory` with all in it; what somebody else deletes meanwhile, or nobody can, is passed over."""
+    """Delete `directory` with all in it; what others delete meanwhile, or nobody can, is passed over."""
     shutil.rmtree(directory, ignore_errors=True)
 
 
 def touch_later(directory: Path) -> None:
-    """Give `directory` a modification time later than the one it has, by a clock that is finer than the kernel's.
+    """Give `directory` a modification time later than the one it has, by a clock finer than the kernel's.
 
     Two changes within one tick of the kernel's clock (4 ms) would otherwise leave the same time.
     """

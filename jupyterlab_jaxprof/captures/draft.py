@@ -121,8 +121,8 @@ class Draft:
     ) -> Record:
         """Write the record, flush everything, and put the capture into place with one rename.
 
-        The files are those found in the directory. Raises StoreError (and discards the draft) when the disk is
-        full or can't be written: then no part of the capture is left.
+        The files are those found in the directory. Raises StoreError (and discards the draft) when the disk
+        is full or can't be written: then no part of the capture is left.
         """
         if self._owner is None:
             raise StoreError(
@@ -195,8 +195,8 @@ class Draft:
 def _own(directory: Path) -> FileIO:
     """Mark `directory` as in use: an owner file, locked for as long as it is open.
 
-    The kernel drops the lock however its holder ends, over network file systems and across containers too, where
-    process ids mean nothing. The file gets its name only once it is locked: no sweep finds it in between.
+    The system drops the lock however its holder ends, over network file systems and across containers too,
+    where process ids mean nothing. The file gets its name once it is locked: no sweep comes in between.
     """
     path = directory / OWNER_FILE
     unlocked = directory / f"{OWNER_FILE}.new"
@@ -215,7 +215,7 @@ def _own(directory: Path) -> FileIO:
 
 
 def sweep(parent: Path) -> None:
-    """Delete the drafts in `parent` whose owner is gone, and what a deletion left behind; never a living one's."""
+    """Delete the drafts in `parent` whose owner is gone, and what deletions left; never a living one's."""
     with suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
             if not entry.is_dir(follow_symlinks=False):
@@ -227,7 +227,7 @@ def sweep(parent: Path) -> None:
 
 
 def _is_abandoned(entry: os.DirEntry[str]) -> bool:
-    """Tell whether nobody holds the owner file's lock; without an owner file (a birth), only when an hour old."""
+    """Tell whether nobody holds the owner file's lock; without that file (a birth) it must be an hour old."""
     try:
         descriptor = os.open(Path(entry.path, OWNER_FILE), os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except FileNotFoundError:
@@ -244,7 +244,7 @@ def _is_abandoned(entry: os.DirEntry[str]) -> bool:
 
 
 def _fitting(record: Record) -> tuple[Record, bytes]:
-    """Give the record and its file's content, shortened (with a notice) where it would be too long to be read."""
+    """Give the record and its file's content, shortened (with a notice) where it would be too long."""
     cell = record.cell.encode("utf-8", "replace")
     if len(cell) > MAX_CELL_BYTES:
         notice = f"The cell is longer than {MAX_CELL_BYTES // 1024} KiB: its record keeps the beginning."
@@ -252,7 +252,9 @@ def _fitting(record: Record) -> tuple[Record, bytes]:
         record = replace(record, cell=cell, notices=(*record.notices, notice))
     content = serialize(record)
     if len(content) > MAX_RECORD_BYTES and record.steps is not None:
-        notice = "There are too many steps to keep each one's duration: the record has their median, least and most."
+        notice = (
+            "These are too many steps to keep each one's duration: their median, least and most are kept."
+        )
         steps = {key: value for key, value in record.steps.items() if key != "durations_ms"}
         record = replace(
             record, summary={**record.summary, "steps": steps}, notices=(*record.notices, notice)

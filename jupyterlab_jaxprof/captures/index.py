@@ -20,7 +20,7 @@ from . import disk
 from .names import is_id
 from .record import MAX_RECORD_BYTES, RECORD_FILE, DamagedRecord, NewerRecord, Record, RecordError, parse
 
-# XProf writes its caches for a while after it has made their files: a size is remembered once a directory rests.
+# XProf goes on writing its caches after it has made their files: a size is remembered once a directory rests.
 _RESTING_NS = 60_000_000_000
 
 
@@ -42,7 +42,7 @@ class Entry:
 
 
 def folded(text: str) -> str:
-    """Give `text` as it is compared in a search: letter case and the ways to write an accent make no difference."""
+    """Give `text` as a search compares it: letter case and the ways to write an accent make no difference."""
     return unicodedata.normalize("NFKC", text).casefold()
 
 
@@ -79,7 +79,7 @@ class Index:
         self._lock = threading.Lock()
 
     def refresh(self) -> list[Entry]:
-        """Look for what changed, and give every capture's entry. Raises OSError when the store can't be read."""
+        """Look for what changed; give every capture's entry. Raises OSError when the store can't be read."""
         with self._lock:
             try:
                 with os.scandir(self._captures_dir) as found:
@@ -98,7 +98,7 @@ class Index:
 
     def _current(self, base: str, name: str) -> Entry | None:
         try:
-            status = os.stat(f"{base}/{name}/{RECORD_FILE}", follow_symlinks=False)
+            status = os.lstat(f"{base}/{name}/{RECORD_FILE}")  # ten thousand Path objects would cost more
             stamp = (status.st_mtime_ns, status.st_size)
         except OSError:
             stamp = (-1, -1)
@@ -153,10 +153,10 @@ def _text(known: Mapping[str, Any], key: str) -> str:
 
 
 def _measure(entry: Entry, directory: str) -> None:
-    """Bring `disk_bytes` up to date: only where XProf has put something into the session's directory since."""
+    """Bring `disk_bytes` up to date: only where XProf has put something into the session's directory."""
     watched = f"{directory}/{entry.cached_in}" if entry.cached_in else directory
     try:
-        changed = os.stat(watched).st_mtime_ns
+        changed = os.lstat(watched).st_mtime_ns
         if changed == entry.cache_stamp:
             return
         entry.disk_bytes = sum(disk.plain_files(Path(directory)).values())

@@ -1,7 +1,7 @@
 """The record of one capture, `capture.json`: what it holds, and how it is read and written.
 
-Writing is strict and reading is careful: whatever stands in the file, `parse` returns a whole Record or raises
-a RecordError that says in a sentence what is wrong, and what it returns can be written as standard JSON again.
+Whatever stands in the file, `parse` returns a whole Record or raises a RecordError that says in a sentence
+what is wrong; and whatever a Record holds, `serialize` writes standard JSON.
 """
 
 from __future__ import annotations
@@ -164,8 +164,8 @@ def _read(cls: type[Record], data: dict[str, Any]) -> Record:
         raise DamagedRecord(f"Its {RECORD_FILE} has no valid schema number, so the record is damaged.")
     if schema > SCHEMA:
         raise NewerRecord(
-            f"It was written by a later version of jupyterlab-jaxprof (record schema {schema}; this version reads "
-            f"up to {SCHEMA}): upgrade with 'pip install --upgrade jupyterlab-jaxprof', then restart Jupyter.",
+            f"A later version of jupyterlab-jaxprof wrote it (record schema {schema}; this one reads up "
+            f"to {SCHEMA}): run 'pip install --upgrade jupyterlab-jaxprof', then restart Jupyter.",
             data,
         )
     values: dict[str, Any] = {"schema": schema}
@@ -246,29 +246,28 @@ def _check_identity(capture_id: str, created: str, xprof_run: Any) -> None:
 
 def _check_summary(summary: Mapping[str, Any]) -> None:
     """Refuse a headline or steps that whoever shows them (here or in the browser) would stumble over."""
-    for key in ("headline", "steps"):
-        part = summary.get(key)
-        if part is not None and not isinstance(part, dict):
-            raise DamagedRecord(
-                f"In its {RECORD_FILE}, 'summary.{key}' is no object, so the record is damaged."
-            )
+    wrong = "In its " + RECORD_FILE + ", 'summary{}' is of a wrong type, so the record is damaged."
+    headline, steps = summary.get("headline"), summary.get("steps")
     if not _is_number(summary.get("wall_ms")):
-        raise DamagedRecord(
-            f"In its {RECORD_FILE}, 'summary.wall_ms' is no number, so the record is damaged."
-        )
-    steps: Mapping[str, Any] = summary.get("steps") or {}
-    durations = steps.get("durations_ms", [])
-    if not all(_is_number(steps.get(key)) for key in ("count", "median_ms", "min_ms", "max_ms")):
-        raise DamagedRecord(
-            f"In its {RECORD_FILE}, 'summary.steps' holds a wrong type, so the record is damaged."
-        )
+        raise DamagedRecord(wrong.format(".wall_ms"))
+    if headline is not None and not _has(headline, texts=("label", "unit"), numbers=("value",)):
+        raise DamagedRecord(wrong.format(".headline"))
+    if steps is None:
+        return
+    if not _has(steps, texts=("name",), numbers=("count", "median_ms", "min_ms", "max_ms")):
+        raise DamagedRecord(wrong.format(".steps"))
+    durations: Any = steps.get("durations_ms") or []
     if not isinstance(durations, list) or not all(map(_is_number, cast("list[Any]", durations))):
-        raise DamagedRecord(f"In its {RECORD_FILE}, 'summary.steps.durations_ms' is damaged.")
-    headline: Mapping[str, Any] = summary.get("headline") or {}
-    if not _is_number(headline.get("value")):
-        raise DamagedRecord(
-            f"In its {RECORD_FILE}, 'summary.headline' holds a wrong type, so the record is damaged."
-        )
+        raise DamagedRecord(wrong.format(".steps.durations_ms"))
+
+
+def _has(part: Any, *, texts: tuple[str, ...], numbers: tuple[str, ...]) -> bool:
+    """Tell whether `part` is an object whose `texts` and `numbers`, where there are any, are of these types."""
+    return (
+        isinstance(part, dict)
+        and all(isinstance(part.get(key, ""), str) for key in texts)
+        and all(_is_number(part.get(key)) for key in numbers)
+    )
 
 
 def _is_number(value: Any) -> bool:

@@ -1,7 +1,7 @@
 """The store: one directory that kernels and the Jupyter server agree on without talking.
 
-docs/architecture.md describes its layout. Readers take no lock and see every capture whole or not at all, since
-captures come and go by one rename; writers hold `lock` only while a record or a name changes.
+docs/architecture.md describes its layout. Readers take no lock and see every capture whole or not at all,
+since captures come and go by one rename; writers hold `lock` only while a record or a name changes.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,7 +18,8 @@ from . import disk
 from .draft import Draft, Place, sweep
 from .errors import InvalidValue, StoreError, UnknownCapture, UnreadableCapture, sentence
 from .index import Entry, Index, folded, read_record
-from .names import checked_name, checked_notes, created_at, is_id, session_slug
+from .names import checked_name, checked_notes, is_id, session_slug
+from .page import OverLimit, Page, Row
 from .record import RECORD_FILE, NewerRecord, Record, RecordError, is_relative_path, serialize
 
 __all__ = ["Draft", "OverLimit", "Page", "Row", "Store", "StoreError", "session_slug"]
@@ -37,80 +38,8 @@ _UNITS = {
 _NEARLY_FULL_BYTES = 1024 * 1024
 
 
-@dataclass(frozen=True)
-class OverLimit:
-    """By how many bytes a store is over its limit, and which captures, deleted, would bring it under."""
-
-    bytes: int
-    ids: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Row:
-    """One capture in a list: its record, or (record None) what is known of one that can't be read."""
-
-    id: str
-    record: Record | None
-    problem: str | None
-    kind: str
-    name: str
-    size_bytes: int
-    disk_bytes: int
-
-    def to_json(self) -> dict[str, Any]:
-        """Give the row as the REST route does: the record without cell, findings, environment and durations."""
-        if self.record is None:
-            data: dict[str, Any] = {
-                "id": self.id,
-                "kind": self.kind,
-                "name": self.name,
-                "created": created_at(self.id),
-            }
-            data |= {
-                "status": "failed",
-                "reason": "",
-                "files": [],
-                "summary": {},
-                "notices": [],
-                "xprof_run": None,
-            }
-            data |= {"notebook": "", "magic": "", "notes": "", "pinned": False, "schema": None}
-        else:
-            data = self.record.to_json()
-            for key in ("cell", "findings", "environment"):
-                del data[key]
-            if self.record.steps is not None:
-                data["summary"]["steps"].pop("durations_ms", None)
-        return data | {"size_bytes": self.size_bytes, "disk_bytes": self.disk_bytes, "problem": self.problem}
-
-
-@dataclass(frozen=True)
-class Page:
-    """Some rows of a list, and what is true of the whole store (`matched` counts those that fit the filters)."""
-
-    rows: Sequence[Row]
-    matched: int
-    total: int
-    size_bytes: int
-    size_limit_bytes: int | None
-    over_limit: OverLimit
-    problems: Sequence[str]
-
-    def to_json(self) -> dict[str, Any]:
-        """Give the page as the REST route does."""
-        return {
-            "captures": [row.to_json() for row in self.rows],
-            "matched": self.matched,
-            "total": self.total,
-            "size_bytes": self.size_bytes,
-            "size_limit_bytes": self.size_limit_bytes,
-            "over_limit": {"bytes": self.over_limit.bytes, "ids": list(self.over_limit.ids)},
-            "problems": list(self.problems),
-        }
-
-
 class Store:
-    """The captures below one directory. Making a Store touches nothing; every method looks at the disk anew."""
+    """The captures below one directory. Making a Store touches nothing; methods look at the disk anew."""
 
     def __init__(self, root: str | Path, size_limit_bytes: int | None = None) -> None:
         self.root = _absolute(root)
@@ -123,7 +52,7 @@ class Store:
 
     @classmethod
     def default(cls) -> Store:
-        """Give the store of this process: JAXPROF_DIR, else Jupyter's data directory; JAXPROF_SIZE_LIMIT limits it."""
+        """Give this process's store: JAXPROF_DIR, else Jupyter's data directory; limit JAXPROF_SIZE_LIMIT."""
         root = os.environ.get("JAXPROF_DIR", "").strip()
         if not root:
             from jupyter_core.paths import jupyter_data_dir
@@ -222,7 +151,7 @@ class Store:
     # Reading
 
     def version(self) -> float:
-        """Give a number that changes whenever a capture comes, changes or goes: 0.0 for a store not made yet."""
+        """Give a number that changes whenever a capture comes, changes or goes; 0.0 without a store."""
         try:
             return self.captures_dir.stat().st_mtime
         except OSError:
@@ -237,9 +166,9 @@ class Store:
         notebook: str | None = None,
         text: str | None = None,
     ) -> Page:
-        """List captures, newest first. `text`: every word of it occurs in the name, notes, notebook, cell or id.
+        """List captures, newest first. `text`: each of its words is in the name, notes, notebook, cell or id.
 
-        Never raises for what is on disk: a store that can't be read is a page without rows and with a problem.
+        Raises nothing for what is on disk: a store that can't be read is a page with a problem and no rows.
         """
         problems = [problem for problem in (self.problem(), self.limit_problem) if problem]
         try:
@@ -284,12 +213,12 @@ class Store:
         return directory
 
     def file(self, capture_id: str, path: str) -> Path:
-        """Give the path of a file that the record lists, no link followed; raises UnknownCapture for any other."""
+        """Give the path of a file that the record lists, no link followed; UnknownCapture for any other."""
         self.open(capture_id, path).close()
         return self.directory(capture_id) / path
 
     def open(self, capture_id: str, path: str) -> BinaryIO:
-        """Open a file that the record lists for reading; it stays readable when the capture is deleted meanwhile."""
+        """Open a file that the record lists; it stays readable when the capture is deleted meanwhile."""
         listed = {file.path for file in self.get(capture_id).files}
         if path not in listed or not is_relative_path(path):
             raise UnknownCapture(f"The capture {capture_id} has no file {path!r}: look at its list of files.")
@@ -297,7 +226,7 @@ class Store:
             return os.fdopen(disk.open_below(self.directory(capture_id), path), "rb")
         except OSError as error:
             raise UnknownCapture(
-                f"The file {path!r} of the capture {capture_id} can't be read: it was deleted or replaced since "
+                f"The file {path!r} of the capture {capture_id} can't be read: deleted or replaced since "
                 f"({error.strerror})."
             ) from error
 

@@ -1,0 +1,82 @@
+"""What a list of captures gives back: rows, and what is true of the whole store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .names import created_at
+from .record import Record
+
+
+@dataclass(frozen=True)
+class OverLimit:
+    """By how many bytes a store is over its limit, and which captures, deleted, would bring it under."""
+
+    bytes: int
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One capture in a list: its record, or (record None) what is known of one that can't be read."""
+
+    id: str
+    record: Record | None
+    problem: str | None
+    kind: str
+    name: str
+    size_bytes: int
+    disk_bytes: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the row as the REST route does: without cell, findings, environment and durations."""
+        if self.record is None:
+            data: dict[str, Any] = {
+                "id": self.id,
+                "kind": self.kind,
+                "name": self.name,
+                "created": created_at(self.id),
+            }
+            data |= {
+                "status": "failed",
+                "reason": "",
+                "files": [],
+                "summary": {},
+                "notices": [],
+                "xprof_run": None,
+            }
+            data |= {"notebook": "", "magic": "", "notes": "", "pinned": False, "schema": None}
+        else:
+            data = self.record.to_json()
+            for key in ("cell", "findings", "environment"):
+                del data[key]
+            if self.record.steps is not None:
+                data["summary"]["steps"].pop("durations_ms", None)
+        return data | {"size_bytes": self.size_bytes, "disk_bytes": self.disk_bytes, "problem": self.problem}
+
+
+@dataclass(frozen=True)
+class Page:
+    """Some rows of a list, and what is true of the whole store; `matched` counts what fits the filters."""
+
+    rows: Sequence[Row]
+    matched: int
+    total: int
+    size_bytes: int
+    size_limit_bytes: int | None
+    over_limit: OverLimit
+    problems: Sequence[str]
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the page as the REST route does."""
+        return {
+            "captures": [row.to_json() for row in self.rows],
+            "matched": self.matched,
+            "total": self.total,
+            "size_bytes": self.size_bytes,
+            "size_limit_bytes": self.size_limit_bytes,
+            "over_limit": {"bytes": self.over_limit.bytes, "ids": list(self.over_limit.ids)},
+            "problems": list(self.problems),
+        }
