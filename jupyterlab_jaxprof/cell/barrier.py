@@ -1,0 +1,152 @@
+"""Waiting until everything that this process has enqueued on its devices has ended.
+
+No one call of JAX does that. `block_until_ready` on the results that can be seen misses those dropped or
+hidden in objects; `jax.effects_barrier` waits for callbacks alone. So: a tiny computation on every device,
+and one over all of them, which end after all that this thread enqueued before (devices run in order;
+programs over several devices are not ordered with those on one); then the callbacks; then the live arrays,
+for those that other threads enqueued.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from IPython.core.error import UsageError
+
+#: Waiting for less is not told: an idle device answers in some microseconds.
+_WORTH_TELLING_NS = 5_000_000
+
+_fences: dict[tuple[Any, ...], list[Callable[[], Any]]] = {}
+
+
+def import_jax() -> ModuleType:
+    """Import JAX, or raise UsageError with the reason why it can't be."""
+    try:
+        import jax
+    except Exception as error:  # noqa: BLE001 - a broken installation raises anything
+        raise UsageError(
+            f"JAX can't be imported in this kernel ({type(error).__name__}: {error}). Install or mend it "
+            "in the kernel's environment (https://docs.jax.dev/en/latest/installation.html), then restart "
+            "the kernel."
+        ) from None
+    return jax
+
+
+class Barrier:
+    """Waits for the devices of this process. Making one compiles its fences, once a process (some 50 ms).
+
+    Raises UsageError when JAX can't be imported or finds no device.
+    """
+
+    def __init__(self) -> None:
+        self._jax = import_jax()
+        try:
+            devices = tuple(self._jax.local_devices())
+        except RuntimeError as error:
+            raise UsageError(f"JAX finds no device to run on: {error}") from None
+        if devices not in _fences:
+            _fences.clear()
+            _fences[devices] = _compile_fences(self._jax, devices)
+        self._run_fences = _fences[devices]
+
+    def wait(self) -> int:
+        """Wait for everything enqueued and return when it had ended (`time.perf_counter_ns`).
+
+        Raises what a callback raised, and KeyboardInterrupt: the work queued goes on then.
+        """
+        self._fence()
+        done_ns = time.perf_counter_ns()
+        return time.perf_counter_ns() if self._wait_for_stragglers() else done_ns
+
+    def drain(self) -> list[str]:
+        """Wait for what earlier cells left running. Returns sentences about it, if it was much."""
+        began_ns = time.perf_counter_ns()
+        notices: list[str] = []
+        try:
+            self.wait()
+        except Exception as error:  # noqa: BLE001 - an earlier callback's, whatever it is
+            notices.append(
+                f"Work that an earlier cell had left running failed: {type(error).__name__}: {error}"
+            )
+        waited_ns = time.perf_counter_ns() - began_ns
+        if waited_ns > _WORTH_TELLING_NS:
+            notices.append(
+                "Before this cell started, work that an earlier cell had left running took "
+                f"{waited_ns / 1e6:,.0f} ms to end. It is not part of what was measured."
+            )
+        return notices
+
+    def _fence(self) -> None:
+        results = self._enqueue_fences()
+        for result in results:
+            result.block_until_ready()
+        try:
+            self._jax.effects_barrier()
+        except BaseException:
+            _forget_failed_effects()
+            raise
+
+    def _enqueue_fences(self) -> list[Any]:
+        if self._jax.config.jax_disable_jit:  # a compiled function refuses to run then
+            with self._jax.disable_jit(False):
+                return [run() for run in self._run_fences]
+        return [run() for run in self._run_fences]
+
+    def _wait_for_stragglers(self) -> bool:
+        """Wait for the live arrays that are not ready yet; False when there is none."""
+        pending = [array for array in self._jax.live_arrays() if _is_pending(array)]
+        for array in pending:
+            try:
+                array.block_until_ready()
+            except RuntimeError:
+                if not array.is_deleted():  # deleted by another thread while we looked
+                    raise
+        return bool(pending)
+
+
+def _is_pending(array: Any) -> bool:
+    try:
+        return not array.is_deleted() and not array.is_ready()
+    except RuntimeError:  # deleted by another thread between the two
+        return False
+
+
+def _compile_fences(jax: ModuleType, devices: tuple[Any, ...]) -> list[Callable[[], Any]]:
+    """Compile the fences ahead of time.
+
+    A jitted function would compile again, at the user's cost, after a cell that flips x64 or clears JAX's
+    caches.
+    """
+    import numpy as np
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
+
+    def jaxprof_fence(x: Any) -> Any:
+        return x + 1
+
+    places: list[Any] = [SingleDeviceSharding(device) for device in devices]
+    if len(devices) > 1:
+        places.append(NamedSharding(Mesh(np.array(devices), ("devices",)), PartitionSpec("devices")))
+    fences: list[Callable[[], Any]] = []
+    with jax.transfer_guard("allow"), jax.log_compiles(False), jax.disable_jit(False):
+        for place in places:
+            x = jax.device_put(np.zeros(len(devices), np.float32), place)
+            compiled = jax.jit(jaxprof_fence).lower(x).compile()
+            fences.append(lambda compiled=compiled, x=x: compiled(x))
+        for run in fences:
+            run().block_until_ready()
+    return fences
+
+
+def _forget_failed_effects() -> None:
+    """Let a callback's error be raised once.
+
+    `effects_barrier` keeps the tokens of failed callbacks, and would blame every later cell for them.
+    """
+    from jax._src import dispatch
+
+    tokens = getattr(dispatch, "runtime_tokens", None)
+    if tokens is not None and hasattr(tokens, "clear"):
+        tokens.clear()

@@ -1,0 +1,130 @@
+"""Running a cell's body, and what came of it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from IPython.core.error import UsageError
+
+from jupyterlab_jaxprof.cell.barrier import Barrier
+from jupyterlab_jaxprof.cell.source import Program, compile_body, locate
+from jupyterlab_jaxprof.cell.tracebacks import show_without_our_frames
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+
+@dataclass
+class Run:
+    """One run of a cell's body. Times are of `time.perf_counter_ns`.
+
+    `returned_ns` is when Python got control back, `done_ns` when all that the body enqueued had ended. They
+    are equal when the run was interrupted before: what it had queued goes on then.
+    """
+
+    value: object
+    error: BaseException | None
+    started_ns: int
+    returned_ns: int
+    done_ns: int
+    interrupted: bool
+    notices: list[str] = field(default_factory=lambda: [])
+
+    def result(self) -> object:
+        """The value to show, None when there is none to show; raises the body's error if it raised one."""
+        __tracebackhide__ = True
+        if self.error is not None:
+            raise self.error
+        return self.value
+
+
+class Cell:
+    """The body under a cell magic, compiled once; every run executes it in the user's namespace."""
+
+    body: str
+    magic: str
+
+    def __init__(self, shell: InteractiveShell, magic: str, body: str, program: Program) -> None:
+        self.magic = magic
+        self.body = body
+        self._shell = shell
+        self._program = program
+
+    @classmethod
+    def from_magic(cls, shell: InteractiveShell, magic: str, line: str, body: str) -> Cell:
+        """Compile the body of the magic that is being called: `%%magic line`, then `body`.
+
+        Raises SyntaxError as the cell's own (its file name and its line) and UsageError when there is
+        nothing to run.
+        """
+        name = magic.lstrip("%")
+        magic_line = f"%%{name} {line}".rstrip()
+        program = compile_body(shell, body, locate(shell, magic_line, body))
+        if not program.units:
+            raise UsageError(
+                f"There is nothing to run under %%{name}: the cell has no code below its first line. "
+                f"Write the code to measure on the lines below %%{name}."
+            )
+        return cls(shell, magic_line, body, program)
+
+    @property
+    def needs_await(self) -> bool:
+        """Whether the body awaits at its top level."""
+        return self._program.needs_await
+
+    async def run(self) -> Run:
+        """Run the body once and wait for all that it enqueued.
+
+        Never raises the body's error, an interrupt or a cancellation: they are in `Run.error`. Raises
+        UsageError, before anything has run, when JAX can't be used at all.
+        """
+        barrier = Barrier()
+        now_ns = time.perf_counter_ns()
+        run = Run(None, None, now_ns, now_ns, now_ns, interrupted=False)
+        try:
+            run.notices += barrier.drain()
+        except BaseException as error:  # noqa: BLE001 - an interrupt while waiting; kept for the caller
+            self._fail(run, error)
+            run.notices.append(
+                "Interrupted while waiting for work of an earlier cell; this cell has not run."
+            )
+            return run
+        await self._execute(run)
+        if not run.interrupted:
+            self._wait(run, barrier)
+        return run
+
+    async def _execute(self, run: Run) -> None:
+        global_ns, user_ns = self._shell.user_global_ns, self._shell.user_ns
+        run.started_ns = time.perf_counter_ns()
+        try:
+            for code in self._program.units:
+                value = eval(code, global_ns, user_ns)
+                run.value = await value if Program.awaits(code) else value
+            run.returned_ns = run.done_ns = time.perf_counter_ns()
+        except BaseException as error:  # noqa: BLE001 - whatever the user's code raises is the cell's
+            run.returned_ns = run.done_ns = time.perf_counter_ns()
+            self._fail(run, error)
+            if run.interrupted:
+                run.notices.append("The cell was interrupted; work that it had queued on a device goes on.")
+
+    def _wait(self, run: Run, barrier: Barrier) -> None:
+        try:
+            run.done_ns = barrier.wait()
+        except BaseException as error:  # noqa: BLE001 - a callback's error, or an interrupt of the wait
+            run.done_ns = time.perf_counter_ns()
+            if run.error is None or isinstance(error, KeyboardInterrupt):
+                self._fail(run, error)
+            if run.interrupted:
+                run.notices.append(
+                    "Interrupted while waiting for the device; the work that the cell had queued goes on."
+                )
+
+    def _fail(self, run: Run, error: BaseException) -> None:
+        import asyncio
+
+        run.error, run.value = error, None
+        run.interrupted = isinstance(error, KeyboardInterrupt | asyncio.CancelledError)
+        show_without_our_frames(self._shell, error)

@@ -1,0 +1,205 @@
+"""Which magics there are, and adding them to a shell.
+
+Every kernel of the environment imports this when it starts, so it imports nothing that IPython has not
+imported. A magic's own module is imported at its first use. It offers
+
+- `HELP`, the text that `%name?` shows,
+- `async def cell_magic(shell, line, body) -> object` when the magic is a cell magic,
+- `def line_magic(shell, line) -> object` when it is a line magic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
+from weakref import WeakKeyDictionary
+
+from IPython.core.magic import no_var_expand
+
+from jupyterlab_jaxprof.magics.transform import InputTransformer
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+Kind = Literal["line", "cell"]
+
+
+@dataclass(frozen=True)
+class Magic:
+    """One magic: its name, what it does, the module that has it, and whether it is `%name`, `%%name` or both.
+
+    It answers to its aliases too, and to a contested name wherever no other extension has that name already.
+    """
+
+    name: str
+    summary: str
+    module: str
+    kinds: tuple[Kind, ...]
+    aliases: tuple[str, ...] = ()
+    contested: tuple[str, ...] = ()
+
+
+TABLE: tuple[Magic, ...] = (
+    Magic(
+        "jaxtrace", "Trace a cell and open the trace in XProf.", f"{__package__}.jaxtrace", ("cell", "line")
+    ),
+    Magic("jaxprof", "Tell what jupyterlab-jaxprof finds here.", f"{__package__}.jaxprof", ("line",)),
+)
+
+
+@no_var_expand
+class BoundMagic:
+    """A magic of ours in one shell's table of magics."""
+
+    def __init__(self, shell: InteractiveShell, magic: Magic, name: str) -> None:
+        self._shell = shell
+        self._magic = magic
+        self.__name__ = name
+        self.__doc__ = magic.summary
+
+    def getdoc(self) -> str:
+        """The full help, for `%name?` (IPython asks for it by this name)."""
+        return self._module().HELP
+
+    def _module(self) -> Any:
+        return import_module(self._magic.module)
+
+
+class LineMagic(BoundMagic):
+    """`%name`."""
+
+    def __call__(self, line: str) -> object:
+        """Run the magic; IPython calls this."""
+        __tracebackhide__ = True
+        return self._module().line_magic(self._shell, line)
+
+
+class CellMagic(BoundMagic):
+    """`%%name`."""
+
+    def __call__(self, line: str, cell: str) -> object:
+        """Run the magic to its end; IPython calls this."""
+        __tracebackhide__ = True
+        from jupyterlab_jaxprof.cell import drive, drive_on_loop, needs_await
+
+        coroutine = self._module().cell_magic(self._shell, line, cell)
+        if needs_await(self._shell, cell):
+            return drive_on_loop(self._shell, coroutine, f"%%{self.__name__}")
+        return drive(coroutine)
+
+    async def awaited(self, name: str, line: str, cell: str) -> object:
+        """Run the magic within the cell's own coroutine; the input transformer writes calls of this.
+
+        `name` only lets the call have the same three strings as IPython's own `run_cell_magic`.
+        """
+        __tracebackhide__ = True
+        return await self._module().cell_magic(self._shell, line, cell)
+
+
+@dataclass(frozen=True)
+class MagicStatus:
+    """A name that a magic of ours may answer to, and whether it does."""
+
+    name: str
+    active: bool
+    owner: str
+    instead: str
+
+    def __str__(self) -> str:
+        if self.active:
+            return f"{self.name} is jupyterlab-jaxprof's."
+        if not self.owner:
+            return f"{self.name} is not loaded."
+        return f"{self.name} belongs to {self.owner}; jupyterlab-jaxprof's is {self.instead}."
+
+
+@dataclass
+class _Loaded:
+    """What loading did to one shell, so that it can be undone."""
+
+    table: Sequence[Magic]
+    transformer: InputTransformer
+    ours: dict[tuple[Kind, str], BoundMagic] = field(default_factory=lambda: {})
+    replaced: dict[tuple[Kind, str], Any] = field(default_factory=lambda: {})
+
+
+_loaded: WeakKeyDictionary[InteractiveShell, _Loaded] = WeakKeyDictionary()
+
+
+def load(shell: InteractiveShell, table: Sequence[Magic] = TABLE) -> None:
+    """Add the magics of `table` to a shell. A second call changes nothing."""
+    if shell in _loaded:
+        return
+    loaded = _Loaded(table, InputTransformer(shell, lambda name: _is_ours(shell, "cell", name)))
+    for magic, kind, name in _names(table):
+        magics = _magics(shell, kind)
+        if name in magics:
+            if name in magic.contested:
+                continue
+            loaded.replaced[kind, name] = magics[name]
+        bound = (CellMagic if kind == "cell" else LineMagic)(shell, magic, name)
+        magics[name] = loaded.ours[kind, name] = bound
+    shell.input_transformers_cleanup.insert(0, loaded.transformer)
+    _loaded[shell] = loaded
+
+
+def unload(shell: InteractiveShell) -> None:
+    """Take out of a shell what `load` added and nobody has replaced since, and put back what was there."""
+    loaded = _loaded.pop(shell, None)
+    if loaded is None:
+        return
+    for (kind, name), bound in loaded.ours.items():
+        magics = _magics(shell, kind)
+        if magics.get(name) is not bound:
+            continue
+        del magics[name]
+        if (kind, name) in loaded.replaced:
+            magics[name] = loaded.replaced[kind, name]
+    if loaded.transformer in shell.input_transformers_cleanup:
+        shell.input_transformers_cleanup.remove(loaded.transformer)
+
+
+def status(shell: InteractiveShell) -> list[MagicStatus]:
+    """Every name of our magics in this shell, and whose it is."""
+    loaded = _loaded.get(shell)
+    return [
+        _status(shell, magic, kind, name) for magic, kind, name in _names(loaded.table if loaded else TABLE)
+    ]
+
+
+def _status(shell: InteractiveShell, magic: Magic, kind: Kind, name: str) -> MagicStatus:
+    sign = {"line": "%", "cell": "%%"}[kind]
+    active = _is_ours(shell, kind, name)
+    answering = [other for other in _all_names(magic) if _is_ours(shell, kind, other)]
+    instead = sign + answering[0] if answering else "not loaded"
+    owner = "" if active else _owner(_magics(shell, kind).get(name))
+    return MagicStatus(sign + name, active, owner, instead)
+
+
+def _owner(function: object) -> str:
+    """The top-level package or module that a magic's function comes from; empty for None."""
+    if function is None:
+        return ""
+    module = str(getattr(function, "__module__", None) or type(function).__module__)
+    return "this notebook" if module == "__main__" else module.partition(".")[0]
+
+
+def _names(table: Sequence[Magic]) -> Iterator[tuple[Magic, Kind, str]]:
+    for magic in table:
+        for kind in magic.kinds:
+            for name in _all_names(magic):
+                yield magic, kind, name
+
+
+def _all_names(magic: Magic) -> tuple[str, ...]:
+    return (*magic.contested, magic.name, *magic.aliases)
+
+
+def _is_ours(shell: InteractiveShell, kind: Kind, name: str) -> bool:
+    return isinstance(_magics(shell, kind).get(name), BoundMagic)
+
+
+def _magics(shell: InteractiveShell, kind: Kind) -> dict[str, Any]:
+    return shell.magics_manager.magics[kind]
