@@ -76,16 +76,13 @@ def open_below(directory: Path, relative: str) -> int:
     return found
 
 
-def read_below(directory: Path, relative: str, limit_bytes: int) -> tuple[bytes, tuple[int, int]]:
-    """Read a small file below `directory`; returns its content and its stamp (mtime_ns, size).
-
-    Raises OSError, EFBIG where it is larger than `limit_bytes`.
-    """
+def read_below(directory: Path, relative: str, limit_bytes: int) -> bytes:
+    """Read a small file below `directory`. Raises OSError, EFBIG where it is larger than `limit_bytes`."""
     with os.fdopen(open_below(directory, relative), "rb") as file:
-        status = os.fstat(file.fileno())
-        if status.st_size > limit_bytes:
-            raise OSError(errno.EFBIG, "too large", relative)
-        return file.read(limit_bytes + 1), (status.st_mtime_ns, status.st_size)
+        content = file.read(limit_bytes + 1)
+    if len(content) > limit_bytes:
+        raise OSError(errno.EFBIG, "too large", relative)
+    return content
 
 
 def plain_files(directory: Path) -> dict[str, int]:
@@ -101,6 +98,11 @@ def plain_files(directory: Path) -> dict[str, int]:
                 elif entry.is_file(follow_symlinks=False):
                     found[prefix + entry.name] = entry.stat(follow_symlinks=False).st_size
     return dict(sorted(found.items()))
+
+
+def total_bytes(directory: Path) -> int:
+    """Add up the sizes of all files below `directory`, listed or not."""
+    return sum(plain_files(directory).values())
 
 
 def settle(directory: Path, *, private: bool) -> None:

@@ -7,18 +7,20 @@ modification time and size stay the same. The records themselves are read again 
 from __future__ import annotations
 
 import errno
+import json
 import os
+import stat
 import threading
 import time
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from . import disk
-from .names import is_id
-from .record import MAX_RECORD_BYTES, RECORD_FILE, DamagedRecord, NewerRecord, Record, RecordError, parse
+from .names import SESSION_PATTERN, is_id
+from .record import MAX_RECORD_BYTES, RECORD_FILE, DamagedRecord, Record, parse
 
 # XProf goes on writing its caches after it has made their files: a size is remembered once a directory rests.
 _RESTING_NS = 60_000_000_000
@@ -26,19 +28,24 @@ _RESTING_NS = 60_000_000_000
 
 @dataclass
 class Entry:
-    """What the list needs of one capture without reading it again."""
+    """What the list needs of one capture without reading it again; whether its record is sound shows in its row."""
 
     id: str
     stamp: tuple[int, int]
-    problem: str | None
     kind: str
     notebook: str
     text: str
     pinned: bool | None
     size_bytes: int
-    cached_in: str | None
-    cache_stamp: int = -1
-    disk_bytes: int = 0
+    listed: frozenset[str]
+    session_dir: str | None
+    session_stamp: int = -1
+    cache_bytes: int = 0
+
+    @property
+    def disk_bytes(self) -> int:
+        """Bytes on disk: the files that the record lists, the record, and the caches that XProf made."""
+        return self.size_bytes + max(self.stamp[1], 0) + self.cache_bytes
 
 
 def folded(text: str) -> str:
@@ -46,10 +53,10 @@ def folded(text: str) -> str:
     return unicodedata.normalize("NFKC", text).casefold()
 
 
-def read_record(directory: Path) -> tuple[Record, tuple[int, int]]:
-    """Read and check the record in a capture's directory; returns it with its stamp. Raises RecordError."""
+def read_record(directory: Path) -> Record:
+    """Read and check the record in a capture's directory; raises RecordError."""
     try:
-        content, stamp = disk.read_below(directory, RECORD_FILE, MAX_RECORD_BYTES)
+        content = disk.read_below(directory, RECORD_FILE, MAX_RECORD_BYTES)
     except FileNotFoundError:
         raise DamagedRecord(
             f"It has no {RECORD_FILE}: its record was deleted, or is of something else."
@@ -67,7 +74,7 @@ def read_record(directory: Path) -> tuple[Record, tuple[int, int]]:
         raise DamagedRecord(
             f"Its {RECORD_FILE} belongs to the capture {record.id}: the directory was renamed."
         )
-    return record, stamp
+    return record
 
 
 class Index:
@@ -97,70 +104,87 @@ class Index:
             return list(self._entries.values())
 
     def _current(self, base: str, name: str) -> Entry | None:
+        place = f"{base}/{name}"  # ten thousand Path objects would cost more than all the rest
+        stamp = (-1, -1)
         try:
-            status = os.lstat(f"{base}/{name}/{RECORD_FILE}")  # ten thousand Path objects would cost more
-            stamp = (status.st_mtime_ns, status.st_size)
+            status = os.lstat(f"{place}/{RECORD_FILE}")
+            if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_RECORD_BYTES:
+                stamp = (status.st_mtime_ns, status.st_size)
         except OSError:
-            stamp = (-1, -1)
+            if not Path(place).is_dir():  # deleted meanwhile
+                return None
         entry = self._entries.get(name)
-        if entry is None or entry.stamp != stamp or stamp == (-1, -1):
-            entry = _entry(self._captures_dir / name, stamp)
-        if entry is not None:
-            _measure(entry, f"{base}/{name}")
+        if entry is None or entry.stamp != stamp:
+            entry = _entry(name, stamp, _content(f"{place}/{RECORD_FILE}") if stamp[1] >= 0 else {})
+        if entry.session_dir is not None:
+            _measure_caches(entry, f"{place}/{entry.session_dir}")
         return entry
 
 
-def _entry(directory: Path, stamp: tuple[int, int]) -> Entry | None:
-    """Make the entry of one capture; None when it was deleted meanwhile."""
+def _content(path: str) -> Mapping[str, Any]:
+    """Give what JSON object there is in the file; an empty one where it can't be read."""
     try:
-        record, _ = read_record(directory)
-    except RecordError as error:
-        if not directory.is_dir():
-            return None
-        known = error.known if isinstance(error, NewerRecord) else {}
-        text = " ".join(filter(None, (_text(known, "name"), _text(known, "notes"), directory.name)))
-        pinned = known.get("pinned")
-        return Entry(
-            id=directory.name,
-            stamp=stamp,
-            problem=str(error),
-            kind=_text(known, "kind"),
-            notebook=_text(known, "notebook"),
-            text=folded(text),
-            pinned=pinned if isinstance(pinned, bool) else None,
-            size_bytes=0,
-            cached_in=None,
-        )
-    text = "\n".join(
-        (record.name, record.notes, record.notebook, record.kind, record.magic, record.cell, record.id)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        with os.fdopen(descriptor, "rb", buffering=0) as file:
+            data = json.loads(file.read())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return cast("Mapping[str, Any]", data) if isinstance(data, dict) else {}
+
+
+def _entry(capture_id: str, stamp: tuple[int, int], data: Mapping[str, Any]) -> Entry:
+    """Make an entry out of whatever stands in a record: damaged and newer ones are listed too."""
+
+    def text(key: str) -> str:
+        value = data.get(key)
+        return value if isinstance(value, str) else ""
+
+    listed = data.get("files")
+    files = (
+        [file for file in cast("list[Any]", listed) if isinstance(file, dict)]
+        if isinstance(listed, list)
+        else []
+    )
+    sizes = [file.get("size_bytes") for file in files]
+    run = text("xprof_run").partition("/")[2]
+    session_dir = f"plugins/profile/{run}" if SESSION_PATTERN.fullmatch(run) else None
+    pinned = data.get("pinned", False)
+    words = (
+        text("name"),
+        text("notes"),
+        text("notebook"),
+        text("kind"),
+        text("magic"),
+        text("cell"),
+        capture_id,
     )
     return Entry(
-        id=record.id,
+        id=capture_id,
         stamp=stamp,
-        problem=None,
-        kind=record.kind,
-        notebook=record.notebook,
-        text=folded(text),
-        pinned=record.pinned,
-        size_bytes=record.size_bytes,
-        cached_in=record.xprof_run and f"plugins/profile/{record.xprof_run.partition('/')[2]}",
+        kind=text("kind"),
+        notebook=text("notebook"),
+        text=folded("\n".join(words)),
+        pinned=pinned if data and isinstance(pinned, bool) else None,
+        size_bytes=sum(size for size in sizes if isinstance(size, int) and size > 0),
+        listed=frozenset(str(file.get("path", "")).rpartition("/")[2] for file in files)
+        if session_dir
+        else frozenset(),
+        session_dir=session_dir,
     )
 
 
-def _text(known: Mapping[str, Any], key: str) -> str:
-    value = known.get(key)
-    return value if isinstance(value, str) else ""
-
-
-def _measure(entry: Entry, directory: str) -> None:
-    """Bring `disk_bytes` up to date: only where XProf has put something into the session's directory."""
-    watched = f"{directory}/{entry.cached_in}" if entry.cached_in else directory
+def _measure_caches(entry: Entry, directory: str) -> None:
+    """Bring `cache_bytes` up to date, where XProf has put something into the session's directory."""
     try:
-        changed = os.lstat(watched).st_mtime_ns
-        if changed == entry.cache_stamp:
+        changed = os.lstat(directory).st_mtime_ns
+        if changed == entry.session_stamp:
             return
-        entry.disk_bytes = sum(disk.plain_files(Path(directory)).values())
-    except OSError:  # deleted meanwhile, or not readable: what the record says is the best there is
-        entry.disk_bytes = entry.size_bytes
+        with os.scandir(directory) as found:
+            entry.cache_bytes = sum(
+                item.stat(follow_symlinks=False).st_size
+                for item in found
+                if item.name not in entry.listed and item.is_file(follow_symlinks=False)
+            )
+    except OSError:  # deleted meanwhile, or not readable: what is known stays the best there is
         return
-    entry.cache_stamp = changed if time.time_ns() - changed > _RESTING_NS else -1
+    entry.session_stamp = changed if time.time_ns() - changed > _RESTING_NS else -1

@@ -185,8 +185,9 @@ class Store:
             and all(word in entry.text for word in words)
         ]
         start = max(offset, 0)
+        shown = matched[start : start + max(limit, 0)]
         return Page(
-            rows=[self._row(entry) for entry in matched[start : start + max(limit, 0)]],
+            rows=[row for entry in shown if (row := self._row(entry)) is not None],
             matched=len(matched),
             total=len(entries),
             size_bytes=sum(entry.disk_bytes for entry in entries),
@@ -199,7 +200,7 @@ class Store:
         """Read one record. Raises UnknownCapture, or UnreadableCapture with the record's problem."""
         directory = self.directory(capture_id)
         try:
-            return read_record(directory)[0]
+            return read_record(directory)
         except RecordError as error:
             if not directory.is_dir():
                 raise _unknown(capture_id) from None
@@ -233,7 +234,7 @@ class Store:
     def disk_bytes(self, capture_id: str) -> int:
         """Give the bytes that a capture takes on disk, viewers' caches included."""
         try:
-            return sum(disk.plain_files(self.directory(capture_id)).values())
+            return disk.total_bytes(self.directory(capture_id))
         except OSError:
             raise _unknown(capture_id) from None
 
@@ -267,23 +268,29 @@ class Store:
             return sentence("No capture can be written", self.root, error)
         return None
 
-    def _row(self, entry: Entry) -> Row:
-        record, problem, known = None, entry.problem, {}
+    def _row(self, entry: Entry) -> Row | None:
+        directory = self.captures_dir / entry.id
+        record, problem, name = None, None, ""
         try:
-            record = read_record(self.captures_dir / entry.id)[0]
-        except NewerRecord as error:
-            problem, known = str(error), error.known
+            record = read_record(directory)
+            name = record.name
         except RecordError as error:
+            if not directory.is_dir():  # deleted meanwhile
+                return None
             problem = str(error)
-        name = known.get("name") if record is None else record.name
+            name = str(error.known.get("name") or "") if isinstance(error, NewerRecord) else ""
+        try:
+            on_disk = disk.total_bytes(directory)
+        except OSError:
+            on_disk = entry.disk_bytes
         return Row(
             id=entry.id,
             record=record,
-            problem=None if record is not None else problem,
+            problem=problem,
             kind=entry.kind,
-            name=name if isinstance(name, str) and name else entry.id,
-            size_bytes=record.size_bytes if record is not None else entry.size_bytes,
-            disk_bytes=entry.disk_bytes,
+            name=name or entry.id,
+            size_bytes=record.size_bytes if record else entry.size_bytes,
+            disk_bytes=on_disk,
         )
 
     def _over_limit(self, entries: Iterable[Entry]) -> OverLimit:
