@@ -1,0 +1,99 @@
+"""The server extension's application: its configuration, and what it starts and stops."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from jupyter_server.extension.application import ExtensionApp
+from traitlets import Bool, Float, Integer, Unicode
+
+from jupyterlab_jaxprof.captures.store import Store
+from jupyterlab_jaxprof.server import captures_api, downloads, pages, viewers_api
+from jupyterlab_jaxprof.server.viewers.process import Limits
+from jupyterlab_jaxprof.server.viewers.registry import Viewers, ViewerSettings
+from jupyterlab_jaxprof.server.watcher import StoreWatcher
+
+GIB = 1 << 30
+
+
+class JaxProfApp(ExtensionApp):
+    """Captures of JAX programs: a REST interface, change notices, and the viewers XProf and TensorBoard."""
+
+    name = "jaxprof"
+    app_name = "JaxProf"
+    description = "Captures of JAX programs, and the viewers for them."
+    load_other_extensions = True
+
+    directory = Unicode(
+        "",
+        help="Where captures are kept. Empty: the environment variable JAXPROF_DIR, "
+        "else the folder 'jaxprof' in Jupyter's data directory.",
+    ).tag(config=True)
+    size_limit_bytes = Integer(
+        0,
+        min=0,
+        help="When the captures take more than this many bytes, the oldest unpinned ones are offered for "
+        "deletion (none is deleted by itself). 0: no limit, or the environment variable JAXPROF_SIZE_LIMIT.",
+    ).tag(config=True)
+    xprof_enabled = Bool(True, help="Whether XProf may be started.").tag(config=True)
+    tensorboard_enabled = Bool(True, help="Whether TensorBoard may be started, where it is installed.").tag(config=True)
+    viewer_memory_limit_bytes = Integer(
+        4 * GIB,
+        min=0,
+        help="A viewer that holds more memory than this is started afresh as soon as it is idle "
+        "(XProf's memory grows with each request). 0: no limit.",
+    ).tag(config=True)
+    viewer_start_timeout_s = Float(
+        30.0, min=1.0, help="How long a viewer may take to answer its first request, in seconds."
+    ).tag(config=True)
+
+    def initialize_settings(self) -> None:
+        """Open the store, make the viewers, and tell the kernels to come where both are."""
+        self.store = self._make_store()
+        self.executor = ThreadPoolExecutor(max_workers=4, thread_name_prefix="jaxprof")
+        self.viewers = Viewers(
+            ViewerSettings(
+                logdir=self.store.captures_dir,
+                limits=Limits(self.viewer_start_timeout_s, self.viewer_memory_limit_bytes),
+                enabled={"xprof": self.xprof_enabled, "tensorboard": self.tensorboard_enabled},
+            ),
+            log=self.log,
+        )
+        self.watcher = StoreWatcher(self.store, self.serverapp.event_logger, self.log)
+        os.environ["JAXPROF_DIR"] = str(self.store.root)
+        os.environ["JAXPROF_BASE_URL"] = self.serverapp.base_url
+        if self.size_limit_bytes:
+            os.environ["JAXPROF_SIZE_LIMIT"] = str(self.size_limit_bytes)
+
+    def _make_store(self) -> Store:
+        if not self.directory:
+            default = Store.default()
+            if not self.size_limit_bytes:
+                return default
+            return Store(default.root, self.size_limit_bytes)
+        root = Path(self.directory).expanduser().absolute()
+        return Store(root, self.size_limit_bytes or None)
+
+    def initialize_handlers(self) -> None:
+        """Register the routes, most particular first: tornado takes the first that matches."""
+        routes: list[tuple[Any, ...]] = [
+            *captures_api.ROUTES,
+            *downloads.ROUTES,
+            *viewers_api.ROUTES,
+            *pages.ROUTES,
+            *captures_api.FALLBACK_ROUTES,
+        ]
+        self.handlers.extend(routes)
+
+    async def _start_jupyter_server_extension(self, serverapp: Any) -> None:  # noqa: ARG002
+        self.watcher.start()
+        self.viewers.listen()
+
+    async def stop_extension(self) -> None:
+        """End the viewers and the watcher; called by Jupyter on a regular end."""
+        self.watcher.stop()
+        await self.viewers.close()
+        self.executor.shutdown(wait=False, cancel_futures=True)

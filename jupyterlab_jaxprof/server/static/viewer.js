@@ -1,0 +1,313 @@
+/**
+ * The page around XProf or TensorBoard: it starts the viewer, says why it failed if it does, and shows it below.
+ *
+ * Messages to the page that frames this one (JupyterLab's tab; only to this page's own origin):
+ *
+ *   { source: 'jaxprof', type: 'state', viewer, status, message, run, tool, host }
+ *
+ *   viewer   'xprof' | 'tensorboard'
+ *   status   'starting' | 'ready' | 'failed'
+ *   message  a sentence when it failed, else ''
+ *   run, tool, host   what is shown now, '' where nothing is chosen; sent again whenever the user chooses another
+ *            (enough to open the same view again: `?run=&tool=&host=`)
+ *
+ * Messages from it (only from window.parent and this page's own origin):
+ *
+ *   { source: 'jaxprof', type: 'reload' }            load the viewer's frame again
+ *   { source: 'jaxprof', type: 'theme', theme }      'light' | 'dark': the colours around the viewer
+ */
+
+const { baseUrl, viewer, title, xsrf } = document.body.dataset;
+const element = id => document.getElementById(id);
+const frame = element('viewer');
+const embedded = window.parent !== window;
+const NOTICE_KEY = 'jaxprof:offline-notice';
+const DEFAULT_TOOL = 'trace_viewer@';
+
+const OFFLINE = [
+  ['trace_viewer, memory_profile’s numbers', 'complete'],
+  ['overview_page', 'numbers without charts'],
+  ['input_pipeline_analyzer, memory_viewer', 'text without charts'],
+  ['framework_op_stats, kernel_stats, roofline_model', 'no tables'],
+  ['hlo_stats', 'keeps loading'],
+  ['graph_viewer', 'stays blank']
+];
+
+let shown = readAddress();
+let status = 'starting';
+let message = '';
+
+class Failure extends Error {}
+
+/** The view that the address asks for. XProf writes `tag` for the tool, and names of its own for the rest. */
+function readAddress() {
+  const query = new URLSearchParams(window.location.search);
+  const view = {
+    run: query.get('run') ?? '',
+    tool: query.get('tool') ?? query.get('tag') ?? '',
+    host: query.get('host') ?? '',
+    rest: []
+  };
+  view.rest = [...query].filter(([key]) => !['run', 'tool', 'tag', 'host', 'token', 'theme'].includes(key));
+  return view;
+}
+
+function tell() {
+  if (embedded) {
+    const { run, tool, host } = shown;
+    const state = { source: 'jaxprof', type: 'state', viewer, status, message, run, tool, host };
+    window.parent.postMessage(state, window.location.origin);
+  }
+}
+
+function show(newStatus, newMessage, busy = false) {
+  status = newStatus;
+  message = newStatus === 'failed' ? newMessage : '';
+  const ready = newStatus === 'ready';
+  element('status').hidden = ready;
+  element('status').classList.toggle('busy', busy);
+  element('message').textContent = newMessage;
+  element('actions').hidden = newStatus !== 'failed';
+  frame.hidden = !ready;
+  tell();
+}
+
+function setTitle() {
+  const name = shown.run.split('/').pop();
+  document.title = [shown.tool.replace(/@$/, ''), name, title].filter(part => part).join(' – ');
+}
+
+async function request(path, options = {}) {
+  let response;
+  try {
+    response = await fetch(baseUrl + path, { credentials: 'same-origin', cache: 'no-store', ...options });
+  } catch {
+    throw new Failure('The Jupyter server doesn’t answer. Is it still running, and is the connection up?');
+  }
+  const text = await response.text();
+  let data;
+  try {
+    data = JSON.parse(text);
+  } catch {
+    data = {};
+  }
+  if (!response.ok || response.redirected) {
+    const login = response.redirected || response.status === 403;
+    throw new Failure(
+      data.message ??
+        (login
+          ? 'You are not logged in to this Jupyter server any more: log in and try again.'
+          : `${title} answered with status ${response.status}.`)
+    );
+  }
+  return data;
+}
+
+/** Start the viewer's process; the answer comes when it is ready or has failed. */
+async function start() {
+  const state = await request(`jaxprof/api/viewers/${viewer}`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', 'X-XSRFToken': xsrf },
+    body: JSON.stringify({ action: 'start' })
+  });
+  if (state.state !== 'running') {
+    throw new Failure(state.message || `${title} could not be started.`);
+  }
+}
+
+const query = parts =>
+  parts
+    .filter(([, value]) => value)
+    .map(([key, value]) => `${key}=${encodeURIComponent(value)}`)
+    .join('&');
+
+const XPROF = 'xprof/data/plugin/profile/';
+
+/** Choose a tool and a host where the address names none. */
+async function chooseXProfView({ run, tool, host }) {
+  if (!run) {
+    return;
+  }
+  if (!tool) {
+    const tools = await request(`${XPROF}run_tools?${query([['run', run]])}`);
+    if (tools.length === 0) {
+      throw new Failure(
+        'XProf finds nothing that it can show in this capture: its trace is empty or damaged. Capture it again.'
+      );
+    }
+    shown.tool = tools.includes(DEFAULT_TOOL) ? DEFAULT_TOOL : tools[0];
+  }
+  const named = host || shown.rest.some(([key]) => key === 'hosts');
+  if (!named) {
+    const parts = [
+      ['run', run],
+      ['tag', shown.tool]
+    ];
+    const hosts = await request(`${XPROF}hosts?${query(parts)}`);
+    shown.host = hosts[0]?.hostname ?? '';
+  }
+}
+
+function viewerAddress() {
+  const { run, tool, host, rest } = shown;
+  const parts = query([['run', run], ['tag', tool], ['host', host], ...rest]);
+  if (viewer === 'tensorboard') {
+    return `${baseUrl}jaxprof-tensorboard/${parts && '?' + parts}${run ? '#profile' : ''}`;
+  }
+  // The tool's name is a part of the path; '@' needs no encoding there, and XProf compares the text.
+  const path = encodeURIComponent(run ? tool : '').replaceAll('%40', '@');
+  return `${baseUrl}${XPROF}${path}${parts && '?' + parts}`;
+}
+
+/** XProf writes its view into this page's address. Take it without a new entry in the history, and pass it on. */
+function followViewer() {
+  const replace = history.replaceState.bind(history);
+  const follow = (state, unused, url) => {
+    const target = new URL(url ?? window.location.href, window.location.href);
+    replace(state, '', window.location.pathname + target.search);
+    shown = readAddress();
+    setTitle();
+    tell();
+  };
+  history.pushState = follow;
+  history.replaceState = follow;
+}
+
+/** Inside JupyterLab, the viewer's own steps must not come between the user and JupyterLab's history. */
+function tameFrame() {
+  const inner = frame.contentWindow.history;
+  if (embedded) {
+    inner.pushState = (...step) => inner.replaceState(...step);
+  }
+}
+
+function frameDocument() {
+  try {
+    return frame.contentDocument;
+  } catch {
+    return null;
+  }
+}
+
+function onFrameLoad() {
+  if (frame.hidden) {
+    return;
+  }
+  if (!frameDocument()) {
+    const link = element('plain');
+    link.href = viewerAddress();
+    link.textContent = `Open ${title} by itself`;
+    show('failed', `This server’s settings don’t allow ${title} inside another page.`);
+    return;
+  }
+  tameFrame();
+  if (viewer === 'xprof') {
+    void watchCharts();
+  }
+}
+
+/** XProf loads its charts from www.gstatic.com and goes on without them; say what is missing then. */
+async function watchCharts() {
+  const inner = frame.contentWindow;
+  for (let tries = 0; tries < 60; tries++) {
+    await new Promise(done => setTimeout(done, 500));
+    if (inner !== frame.contentWindow || inner.google?.charts) {
+      return;
+    }
+    const loading = inner.document.querySelector('script[src*="/charts/loader.js"]');
+    if (!loading && inner.document.querySelector('script[src*="bundle.js"]')) {
+      showNotice();
+      return;
+    }
+  }
+  showNotice();
+}
+
+function remembered() {
+  try {
+    return localStorage.getItem(NOTICE_KEY) !== null;
+  } catch {
+    return false;
+  }
+}
+
+function showNotice() {
+  if (remembered() || element('notice-text').firstChild) {
+    element('notice').hidden = remembered();
+    return;
+  }
+  const details = document.createElement('details');
+  const summary = document.createElement('summary');
+  summary.textContent =
+    'Your browser doesn’t reach www.gstatic.com, where XProf has its charts: some tools are incomplete.';
+  details.append(summary);
+  for (const [tools, what] of OFFLINE) {
+    const line = document.createElement('p');
+    line.textContent = `${tools}: ${what}`;
+    details.append(line);
+  }
+  element('notice-text').append(details);
+  element('notice').hidden = false;
+}
+
+function dismissNotice() {
+  element('notice').hidden = true;
+  try {
+    localStorage.setItem(NOTICE_KEY, 'dismissed');
+  } catch (error) {
+    console.warn('The choice can’t be remembered.', error);
+  }
+}
+
+async function open() {
+  element('plain').textContent = '';
+  show('starting', `Starting ${title}…`, true);
+  try {
+    await start();
+    if (viewer === 'xprof') {
+      show('starting', 'Reading the trace…', true);
+      await chooseXProfView(shown);
+    }
+  } catch (error) {
+    if (!(error instanceof Failure)) {
+      throw error;
+    }
+    show('failed', error.message);
+    return;
+  }
+  setTitle();
+  frame.hidden = false;
+  frame.contentWindow.location.replace(viewerAddress());
+  show('ready', '');
+}
+
+function reload() {
+  if (status === 'ready' && frameDocument()) {
+    frame.contentWindow.location.reload();
+  } else {
+    void open();
+  }
+}
+
+function setTheme(theme) {
+  if (theme === 'light' || theme === 'dark') {
+    document.documentElement.dataset.theme = theme;
+  }
+}
+
+window.addEventListener('message', event => {
+  if (event.origin !== window.location.origin || event.source !== window.parent || !embedded) {
+    return;
+  }
+  if (event.data?.source === 'jaxprof' && event.data.type === 'reload') {
+    reload();
+  } else if (event.data?.source === 'jaxprof' && event.data.type === 'theme') {
+    setTheme(event.data.theme);
+  }
+});
+frame.addEventListener('load', onFrameLoad);
+element('retry').addEventListener('click', () => void open());
+element('dismiss').addEventListener('click', dismissNotice);
+setTheme(new URLSearchParams(window.location.search).get('theme'));
+followViewer();
+void open();

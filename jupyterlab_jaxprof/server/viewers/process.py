@@ -1,0 +1,362 @@
+"""One viewer's process, supervised: started at first use, watched, stopped, and never left behind.
+
+The Jupyter server holds the listening socket and hands it to the process. So a connection made while no process
+runs waits in the socket's queue and starts one (as systemd's socket activation does): a viewer that was stopped,
+crashed or was restarted for its memory is back at the next request, whoever makes it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from jupyterlab_jaxprof.server.viewers import sockets
+
+STOP_TIMEOUT_S = 8.0
+WATCH_INTERVAL_S = 5.0
+IDLE_BEFORE_RESTART_S = 10.0
+RETRY_AFTER_S = 5.0
+LOG_TAIL_BYTES = 16 * 1024
+READY_PATH = "/-/jaxprof"
+
+# What a Python process needs of the environment. The rest stays out of the viewers: it may hold tokens.
+ENVIRONMENT = frozenset(
+    "PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ TMPDIR TMP TEMP VIRTUAL_ENV CONDA_PREFIX CONDA_DEFAULT_ENV".split()
+)
+ENVIRONMENT_PREFIXES = ("LC_", "PYTHON", "LD_", "DYLD_", "OMP_", "MKL_", "OPENBLAS_", "MALLOC_", "XDG_", "NIX_")
+
+
+class State(StrEnum):
+    """What a viewer's process is doing."""
+
+    STOPPED = "stopped"
+    STARTING = "starting"
+    RUNNING = "running"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class ViewerSpec:
+    """What is particular about one viewer."""
+
+    name: str
+    title: str
+    module: str
+    """The module that is run: `python -m MODULE`."""
+    page: str
+    """The viewer's page, a path below base_url without a leading slash."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long and how large; 0 bytes: no limit."""
+
+    start_timeout_s: float = 30.0
+    memory_limit_bytes: int = 0
+
+
+def viewer_environment(environ: dict[str, str] | None = None) -> dict[str, str]:
+    """The environment of a viewer's process: only what Python needs, no secret of the server, no GPU."""
+    source = dict(os.environ) if environ is None else environ
+    kept = {
+        name: value
+        for name, value in source.items()
+        if name in ENVIRONMENT or name.startswith(ENVIRONMENT_PREFIXES)
+    }
+    # A viewer may import TensorFlow, which would take the GPU's memory.
+    return {**kept, "CUDA_VISIBLE_DEVICES": "-1", "PYTHONUNBUFFERED": "1"}
+
+
+@dataclass
+class ViewerProcess:
+    """The supervised process of one viewer; all methods run on the server's event loop."""
+
+    spec: ViewerSpec
+    arguments: tuple[str, ...]
+    limits: Limits
+    log: logging.Logger
+    socket_path: Path
+    state: State = State.STOPPED
+    message: str = ""
+    since: str = ""
+    _listener: socket.socket | None = None
+    _process: asyncio.subprocess.Process | None = None
+    _log_tail: bytes = b""
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _tasks: set[asyncio.Task[Any]] = field(default_factory=set)
+    _failed_at: float = 0.0
+    _closed: bool = False
+
+    @property
+    def pid(self) -> int | None:
+        """The running process, or None."""
+        return self._process.pid if self._process is not None and self._process.returncode is None else None
+
+    def memory_bytes(self) -> int | None:
+        """The process's resident memory, or None."""
+        if self.pid is None:
+            return None
+        try:
+            return psutil.Process(self.pid).memory_info().rss
+        except psutil.Error:
+            return None
+
+    # -- listening ---------------------------------------------------------------------------------------------
+
+    def listen(self) -> None:
+        """Bind the socket; the first connection starts the process.
+
+        Raises:
+            OSError: if the socket can't be bound.
+        """
+        self._listener = sockets.bind(self.socket_path)
+        self._await_connection()
+
+    def _await_connection(self) -> None:
+        if self._listener is not None and not self._closed:
+            asyncio.get_running_loop().add_reader(self._listener.fileno(), self._on_connection)
+
+    def _ignore_connections(self) -> None:
+        if self._listener is not None:
+            asyncio.get_running_loop().remove_reader(self._listener.fileno())
+
+    def _on_connection(self) -> None:
+        self._ignore_connections()
+        self._spawn(self._serve_waiting())
+
+    async def _serve_waiting(self) -> None:
+        """Start the process for a connection that waits, or tell it why that can't be."""
+        if self.state is State.FAILED and time.monotonic() - self._failed_at < RETRY_AFTER_S:
+            await self._refuse_waiting()
+            self._await_connection()
+        else:
+            await self.start()
+
+    async def _refuse_waiting(self) -> None:
+        """Answer every connection that waits with 503 and the reason."""
+        loop = asyncio.get_running_loop()
+        message = self.message or f"{self.spec.title} was stopped."
+        body = json.dumps({"message": message}).encode()
+        head = (
+            "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        ).encode()
+        while self._listener is not None:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            with connection, suppress(OSError, TimeoutError):
+                connection.setblocking(False)
+                async with asyncio.timeout(5):
+                    # Closing a socket with an unread request would reset it before the answer is read.
+                    await loop.sock_recv(connection, 65536)
+                    await loop.sock_sendall(connection, head + body)
+
+    # -- starting and stopping -----------------------------------------------------------------------------------
+
+    async def start(self) -> bool:
+        """Start the process unless it runs; True when it answers, else `message` says why it doesn't."""
+        async with self._lock:
+            if self._closed or self._listener is None:
+                return False
+            if self.state is State.RUNNING and self.pid is not None:
+                return True
+            return await self._start_locked(self._listener)
+
+    async def _start_locked(self, listener: socket.socket) -> bool:
+        self._ignore_connections()
+        self._set(State.STARTING, "")
+        reason = await self._launch(listener)
+        if reason is None:
+            return True
+        self._process = None
+        self._fail(reason)
+        await self._refuse_waiting()
+        self._await_connection()
+        return False
+
+    async def _launch(self, listener: socket.socket) -> str | None:
+        """Start the process and wait until it answers; else end it and return why in a sentence."""
+        self._log_tail = b""
+        try:
+            process = await self._execute(listener)
+        except OSError as error:
+            return f"{self.spec.title} could not be started: {error.strerror or error}."
+        self._process = process
+        log = self._spawn(self._read_log(process))
+        started = time.monotonic()
+        while time.monotonic() - started < self.limits.start_timeout_s:
+            if process.returncode is not None:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(asyncio.shield(log), 1)
+                return f"{self.spec.title} ended while starting ({_ending(process.returncode)}). {self._log_end()}"
+            answer = await self._ask(timeout_s=0.5)
+            if answer is not None:
+                self._set(State.RUNNING, str(answer.get("notice", "")))
+                self._spawn(self._await_end(process))
+                self._spawn(self._watch(process))
+                return None
+            await asyncio.sleep(0.05)
+        await self._end(process)
+        return f"{self.spec.title} did not answer within {self.limits.start_timeout_s:g} seconds. {self._log_end()}"
+
+    async def _execute(self, listener: socket.socket) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-m", self.spec.module),
+            *("--fd", str(listener.fileno()), "--parent", str(os.getpid()), "--socket", str(self.socket_path)),
+            *self.arguments,
+            stdin=asyncio.subprocess.PIPE,  # its end tells the process that this one is gone
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            pass_fds=[listener.fileno()],
+            env=viewer_environment(),
+            cwd="/",
+            start_new_session=True,  # a terminal's Ctrl-C is the Jupyter server's to handle
+        )
+
+    async def stop(self) -> None:
+        """End the process; what it is working on may finish for some seconds. The next use starts it again."""
+        async with self._lock:
+            await self._stop_locked()
+            await self._refuse_waiting()
+            self._await_connection()
+
+    async def restart(self) -> bool:
+        """Stop and start; requests that come meanwhile wait."""
+        async with self._lock:
+            if self._closed or self._listener is None:
+                return False
+            await self._stop_locked()
+            return await self._start_locked(self._listener)
+
+    async def _stop_locked(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            await self._end(process)
+        self._set(State.STOPPED, "")
+
+    async def close(self) -> None:
+        """End the process for good and remove the socket."""
+        self._closed = True
+        self._ignore_connections()
+        if self._process is not None:  # one that is just starting would else keep the lock
+            with suppress(ProcessLookupError):
+                self._process.terminate()
+        async with self._lock:
+            await self._stop_locked()
+        for task in list(self._tasks):
+            task.cancel()
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
+        sockets.remove(self.socket_path)
+
+    async def _end(self, process: asyncio.subprocess.Process) -> None:
+        with suppress(ProcessLookupError):
+            process.terminate()
+        try:
+            await asyncio.wait_for(process.wait(), STOP_TIMEOUT_S)
+        except TimeoutError:
+            self.log.warning("%s did not end when asked to; killing it.", self.spec.title)
+        # The process leads its own session: whatever it has started ends with it.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+
+    # -- watching ------------------------------------------------------------------------------------------------
+
+    async def _await_end(self, process: asyncio.subprocess.Process) -> None:
+        status = await process.wait()
+        if self._process is not process:  # it was stopped on purpose
+            return
+        self._process = None
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        ending = f"{self.spec.title} ended by itself ({_ending(status)}). It starts again at the next use."
+        self._fail(f"{ending} {self._log_end()}")
+        self._failed_at = 0.0  # it did work: try again at once
+        self._await_connection()
+
+    async def _watch(self, process: asyncio.subprocess.Process) -> None:
+        """Restart the process when it has grown over the limit and nobody waits for it."""
+        limit = self.limits.memory_limit_bytes
+        while limit and self._process is process:
+            await asyncio.sleep(WATCH_INTERVAL_S)
+            held = self.memory_bytes()
+            if held is None or held <= limit or self._process is not process:
+                continue
+            answer = await self._ask(timeout_s=2)
+            if answer and answer.get("busy") == 0 and float(answer.get("idle_s", 0)) >= IDLE_BEFORE_RESTART_S:
+                self.log.info("%s holds %d MiB (limit %d): restarting it.", self.spec.title, held >> 20, limit >> 20)
+                self._spawn(self.restart())
+                return
+
+    async def _ask(self, timeout_s: float) -> dict[str, Any] | None:
+        """What the process says of itself (`{busy, idle_s, notice}`); None when it doesn't answer in time."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                reader, writer = await asyncio.open_unix_connection(str(self.socket_path))
+                try:
+                    writer.write(f"GET {READY_PATH} HTTP/1.0\r\nHost: localhost\r\n\r\n".encode())
+                    answer = await reader.read()
+                finally:
+                    writer.close()
+            return json.loads(answer.partition(b"\r\n\r\n")[2])
+        except (OSError, TimeoutError, ValueError):
+            return None
+
+    async def _read_log(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdout is not None
+        while chunk := await process.stdout.read(4096):
+            self._log_tail = (self._log_tail + chunk)[-LOG_TAIL_BYTES:]
+            self.log.debug("%s: %s", self.spec.name, chunk.decode("utf-8", "replace").rstrip())
+
+    def log_tail(self) -> str:
+        """The end of what the process wrote."""
+        return self._log_tail.decode("utf-8", "replace")
+
+    def _log_end(self) -> str:
+        lines = [line.strip() for line in self.log_tail().splitlines() if line.strip()]
+        return "Its log ends: " + " / ".join(lines[-4:]) if lines else "It wrote nothing."
+
+    # -- state -----------------------------------------------------------------------------------------------------
+
+    def _set(self, state: State, message: str) -> None:
+        self.state = state
+        self.message = message
+        self.since = datetime.now(UTC).isoformat(timespec="seconds")
+
+    def _fail(self, message: str) -> None:
+        self.log.warning("%s", message)
+        self._failed_at = time.monotonic()
+        self._set(State.FAILED, message)
+
+    def _spawn(self, work: Any) -> asyncio.Task[Any]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+def _ending(status: int) -> str:
+    if status >= 0:
+        return f"exit status {status}"
+    try:
+        return f"killed by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"killed by signal {-status}"

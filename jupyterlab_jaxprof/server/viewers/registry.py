@@ -1,0 +1,98 @@
+"""The viewers that this server offers, by name."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jupyterlab_jaxprof.server.viewers import sockets
+from jupyterlab_jaxprof.server.viewers.process import Limits, State, ViewerProcess, ViewerSpec
+
+VIEWERS = "jupyterlab_jaxprof.server.viewers"
+SPECS = {
+    "xprof": ViewerSpec("xprof", "XProf", f"{VIEWERS}.xprof_app", "jaxprof/xprof"),
+    "tensorboard": ViewerSpec("tensorboard", "TensorBoard", f"{VIEWERS}.tensorboard_app", "jaxprof/tensorboard"),
+}
+INSTALL = {
+    "xprof": "XProf is not installed in the Jupyter server's environment: run 'pip install \"xprof>=2.24,<2.25\"' "
+    "there and try again.",
+    "tensorboard": "TensorBoard is not installed in the Jupyter server's environment: run "
+    "'pip install \"jupyterlab-jaxprof[tensorboard]\"' there and try again.",
+}
+
+
+@dataclass(frozen=True)
+class ViewerSettings:
+    """What the configuration says about the viewers."""
+
+    logdir: Path
+    limits: Limits
+    enabled: Mapping[str, bool]
+
+
+class Viewers:
+    """All viewers of one Jupyter server."""
+
+    def __init__(self, settings: ViewerSettings, log: logging.Logger) -> None:
+        self.settings = settings
+        self.log = log
+        self._processes: dict[str, ViewerProcess] = {}
+        self._problems: dict[str, str] = {}
+
+    def listen(self) -> None:
+        """Listen for every viewer that is switched on; each starts at its first use."""
+        for name, spec in SPECS.items():
+            if not self.settings.enabled[name]:
+                continue
+            process = ViewerProcess(
+                spec, ("--logdir", str(self.settings.logdir)), self.settings.limits, self.log, sockets.path(name)
+            )
+            try:
+                process.listen()
+            except OSError as error:
+                self._problems[name] = (
+                    f"{spec.title} can't be reached: the socket {process.socket_path} can't be made "
+                    f"({error.strerror or error})."
+                )
+                self.log.warning("%s", self._problems[name])
+            else:
+                self._processes[name] = process
+
+    async def close(self) -> None:
+        """End them all."""
+        for process in self._processes.values():
+            await process.close()
+
+    def problem(self, name: str) -> str | None:
+        """Why a viewer can't be started, or None."""
+        if not self.settings.enabled[name]:
+            return f"{SPECS[name].title} is switched off in this Jupyter server's configuration (JaxProfApp.{name}_enabled)."
+        if name in self._problems:
+            return self._problems[name]
+        importlib.invalidate_caches()  # it may have been installed since the server started
+        return None if importlib.util.find_spec(name) else INSTALL[name]
+
+    def process(self, name: str) -> ViewerProcess | None:
+        """The supervised process of a viewer, or None where it is switched off."""
+        return self._processes.get(name)
+
+    def describe(self, name: str) -> dict[str, Any]:
+        """What the REST interface says of a viewer."""
+        problem = self.problem(name)
+        process = self._processes.get(name)
+        state = process.state if process else State.STOPPED
+        return {
+            "name": name,
+            "available": problem is None,
+            "state": str(state),
+            "message": (process.message if process else "") or problem or "",
+            "pid": process.pid if process else None,
+            "memory_bytes": process.memory_bytes() if process else None,
+            "since": process.since if process else "",
+            "url": SPECS[name].page,
+        }
