@@ -28,7 +28,7 @@ _RESTING_NS = 60_000_000_000
 
 @dataclass
 class Entry:
-    """What the list needs of one capture without reading it again; whether its record is sound shows in its row."""
+    """What the list needs of one capture without reading it again; its row tells whether it is sound."""
 
     id: str
     stamp: tuple[int, int]

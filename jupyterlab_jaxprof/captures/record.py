@@ -262,7 +262,7 @@ def _check_summary(summary: Mapping[str, Any]) -> None:
 
 
 def _has(part: Any, *, texts: tuple[str, ...], numbers: tuple[str, ...]) -> bool:
-    """Tell whether `part` is an object whose `texts` and `numbers`, where there are any, are of these types."""
+    """Tell whether `part` is an object whose `texts` and `numbers`, where present, are just that."""
     return (
         isinstance(part, dict)
         and all(isinstance(part.get(key, ""), str) for key in texts)

@@ -1,0 +1,191 @@
+"""What a card says of a capture, before it is text or HTML: every form is made from this one model."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import urlencode
+
+from jupyterlab_jaxprof.captures import Record, Status
+
+from . import units
+
+TOOL = "trace_viewer@"
+MAX_FILES = 8
+MAX_NOTICES = 12
+MAX_SENTENCE = 1000
+MAX_BARS = 60
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One bar of the steps' chart: a step, or (above MAX_BARS steps) the longest of several."""
+
+    label: str
+    fraction: float
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The steps in words and bars."""
+
+    name: str
+    count: int
+    median: str
+    least: str
+    most: str
+    bars: Sequence[Bar]
+
+
+@dataclass(frozen=True)
+class Link:
+    """Where the card leads: an address (empty: none is known), and what to do where links do not work."""
+
+    address: str
+    run: str
+    sentence: str
+    command: str
+
+
+@dataclass(frozen=True)
+class Card:
+    """One capture, ready to be shown; all texts are printable, none is escaped."""
+
+    kind: str
+    name: str
+    status: Status
+    reason: str
+    when: str
+    headline: tuple[str, str] | None
+    wall: str
+    steps: Steps | None
+    devices: str
+    files: Sequence[tuple[str, str]]
+    more_files: int
+    total: str
+    directory: str
+    notices: Sequence[str]
+    link: Link | None
+
+    @classmethod
+    def of(cls, record: Record, *, directory: Path, in_store: bool) -> Card:
+        """Make the model of a record whose files lie in `directory`."""
+        notices = [printable(notice) for notice in record.notices]
+        hidden = len(notices) - MAX_NOTICES
+        if hidden > 0:
+            notices = [*notices[:MAX_NOTICES], f"{units.count(hidden, 'more notice')}: see capture.json."]
+        wall_ms = record.summary.get("wall_ms")
+        return cls(
+            kind=printable(record.kind),
+            name=printable(record.name),
+            status=record.status,
+            reason=printable(record.reason),
+            when=units.moment(record.created),
+            headline=_headline(record),
+            wall=units.duration(wall_ms) if wall_ms is not None else "",
+            steps=_steps(record),
+            devices=_devices(record.environment),
+            files=_files(record),
+            more_files=max(len(record.files) - MAX_FILES, 0),
+            total=f"{units.count(len(record.files), 'file')}, {units.size(record.size_bytes)}",
+            directory=printable(str(directory)),
+            notices=notices,
+            link=_link(record, directory, in_store),
+        )
+
+
+def printable(text: str) -> str:
+    """Put `text` on one line and take out what would command a terminal; cut it where it would fill the page."""
+    shown = "".join(_shown(character) for character in text[: MAX_SENTENCE + 1])
+    return shown if len(text) <= MAX_SENTENCE else shown[:MAX_SENTENCE] + "…"
+
+
+def _shown(character: str) -> str:
+    category = unicodedata.category(character)
+    if category in ("Zl", "Zp") or character in "\n\r\t":
+        return " "
+    return "\ufffd" if category in ("Cc", "Cs") else character
+
+
+def _headline(record: Record) -> tuple[str, str] | None:
+    headline = record.summary.get("headline")
+    if not isinstance(headline, Mapping):
+        return None
+    part = cast("Mapping[str, Any]", headline)
+    value = units.quantity(part.get("value"), printable(str(part.get("unit", ""))))
+    return printable(str(part.get("label", ""))), value
+
+
+def _steps(record: Record) -> Steps | None:
+    steps = record.steps
+    if steps is None or not steps.get("count"):
+        return None
+    return Steps(
+        name=printable(str(steps.get("name") or "step")),
+        count=int(steps["count"]),
+        median=units.duration(steps.get("median_ms")),
+        least=units.duration(steps.get("min_ms")),
+        most=units.duration(steps.get("max_ms")),
+        bars=_bars(steps.get("durations_ms") or []),
+    )
+
+
+def _bars(durations_ms: Sequence[float | None]) -> Sequence[Bar]:
+    known = [(number, value) for number, value in enumerate(durations_ms) if value is not None and value >= 0]
+    longest = max((value for _, value in known), default=0.0)
+    if len(known) < 2 or longest <= 0:
+        return ()
+    width = -(-len(known) // MAX_BARS)
+    bars: list[Bar] = []
+    for start in range(0, len(known), width):
+        group = known[start : start + width]
+        number, value = max(group, key=lambda item: item[1])
+        label = f"step {number}" if width == 1 else f"steps {group[0][0]} to {group[-1][0]}, the longest"
+        bars.append(Bar(f"{label}: {units.duration(value)}", value / longest))
+    return bars
+
+
+def _devices(environment: Mapping[str, Any]) -> str:
+    listed = environment.get("devices")
+    devices = cast("list[Any]", listed) if isinstance(listed, (list, tuple)) else []
+    kinds = Counter(_device(cast("Mapping[str, Any]", item)) for item in devices if isinstance(item, Mapping))
+    return ", ".join(name if number == 1 else f"{number} × {name}" for name, number in kinds.items())
+
+
+def _device(device: Mapping[str, Any]) -> str:
+    kind, platform = str(device.get("kind") or ""), str(device.get("platform") or "")
+    if not kind or kind.lower() == platform.lower():
+        return printable(platform.upper() or kind or "device")
+    return printable(kind)
+
+
+def _files(record: Record) -> Sequence[tuple[str, str]]:
+    shown = sorted(record.files, key=lambda file: (file.role == "other", file.path))[:MAX_FILES]
+    return [(printable(file.path.rpartition("/")[2]), units.size(file.size_bytes)) for file in shown]
+
+
+def _link(record: Record, directory: Path, in_store: bool) -> Link | None:
+    if record.xprof_run is None:
+        return None
+    run = record.xprof_run
+    command = printable(f"xprof --logdir {shlex.quote(str(directory.parent))}")
+    if not in_store:
+        return Link("", run, "It is outside the store: the sidebar doesn't list it. To read it, run", command)
+    sentence = "To read it, use the JaxProf sidebar in JupyterLab, or run"
+    base = base_url()
+    address = f"{base}jaxprof/xprof?{urlencode({'run': run, 'tool': TOOL})}" if base else ""
+    return Link(address, run, sentence, command)
+
+
+def base_url() -> str:
+    """Give the Jupyter server's base_url with its slash, as the server told its kernels; empty when unknown."""
+    base = os.environ.get("JAXPROF_BASE_URL", "").strip()
+    if not base.startswith(("/", "http://", "https://")) or base.startswith("//"):
+        return ""
+    return base if base.endswith("/") else base + "/"
