@@ -24,9 +24,9 @@ def render(card: Card) -> str:
     """Write the card; every text of the capture is escaped."""
     parts = [
         f'<section class="jaxprof-card" aria-label="Capture {escape(card.name)}"><style>{style()}</style>',
-        f'<header><span class="jx-kind">{escape(card.kind)}</span> '
+        f'<header><div><span class="jx-kind">{escape(card.kind)}</span> '
         f'<strong class="jx-name"><bdi>{escape(card.name)}</bdi></strong> '
-        f'<span class="jx-status jx-{card.status}">{card.status}</span> '
+        f'<span class="jx-status jx-{card.status}">{card.status}</span></div> '
         f'<span class="jx-when">{escape(card.when)}</span></header>',
     ]
     if card.reason:
@@ -68,11 +68,16 @@ def _figure(label: str, value: str, *, small: bool = False) -> str:
 
 def _chart(steps: Steps) -> str:
     label = f"The durations of {steps.count:,} steps in order, from {steps.least} to {steps.most}"
+    beyond = sum(bar.beyond for bar in steps.bars)
+    if beyond:
+        label += f"; {beyond} higher than the chart"
     bars = "".join(
-        f'<span style="height:{max(bar.fraction * 100, 3):.0f}%" title="{escape(bar.label)}"></span>'
+        f'<span{" class=jx-beyond" if bar.beyond else ""} style="height:{max(bar.fraction * 100, 3):.0f}%" '
+        f'title="{escape(bar.label)}"></span>'
         for bar in steps.bars
     )
-    return f'<div class="jx-chart" role="img" aria-label="{escape(label)}">{bars}</div>'
+    many = " jx-many" if len(steps.bars) > 20 else ""
+    return f'<div class="jx-chart{many}" role="img" aria-label="{escape(label)}">{bars}</div>'
 
 
 def _facts(card: Card) -> str:

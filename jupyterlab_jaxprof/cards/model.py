@@ -21,14 +21,16 @@ MAX_FILES = 8
 MAX_NOTICES = 12
 MAX_SENTENCE = 1000
 MAX_BARS = 60
+MAX_MEDIANS = 3
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar of the steps' chart: a step, or (above MAX_BARS steps) the longest of several."""
+    """One bar of the chart: a step, or the longest of several (above MAX_BARS steps); cut if `beyond`."""
 
     label: str
     fraction: float
+    beyond: bool
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ class Card:
         notices = [printable(notice) for notice in record.notices]
         hidden = len(notices) - MAX_NOTICES
         if hidden > 0:
-            notices = [*notices[:MAX_NOTICES], f"{units.count(hidden, 'more notice')}: see capture.json."]
+            notices = [*notices[:MAX_NOTICES], f"and {hidden} more: see capture.json."]
         wall_ms = record.summary.get("wall_ms")
         return cls(
             kind=printable(record.kind),
@@ -93,7 +95,7 @@ class Card:
             devices=_devices(record.environment),
             files=_files(record),
             more_files=max(len(record.files) - MAX_FILES, 0),
-            total=f"{units.count(len(record.files), 'file')}, {units.size(record.size_bytes)}",
+            total=_total(record),
             directory=printable(str(directory)),
             notices=notices,
             link=_link(record, directory, in_store),
@@ -101,7 +103,7 @@ class Card:
 
 
 def printable(text: str) -> str:
-    """Put `text` on one line and take out what would command a terminal; cut it where it would fill the page."""
+    """Put `text` on one line and take out what would command a terminal; cut what would fill a page."""
     shown = "".join(_shown(character) for character in text[: MAX_SENTENCE + 1])
     return shown if len(text) <= MAX_SENTENCE else shown[:MAX_SENTENCE] + "…"
 
@@ -137,17 +139,19 @@ def _steps(record: Record) -> Steps | None:
 
 
 def _bars(durations_ms: Sequence[float | None]) -> Sequence[Bar]:
+    """Draw the steps in order, on a scale that a slow first step can't flatten: it ends at MAX_MEDIANS."""
     known = [(number, value) for number, value in enumerate(durations_ms) if value is not None and value >= 0]
-    longest = max((value for _, value in known), default=0.0)
-    if len(known) < 2 or longest <= 0:
+    if len(known) < 2 or not any(value for _, value in known):
         return ()
+    values = sorted(value for _, value in known)
+    top = min(values[-1], MAX_MEDIANS * values[len(values) // 2]) or values[-1]
     width = -(-len(known) // MAX_BARS)
     bars: list[Bar] = []
     for start in range(0, len(known), width):
         group = known[start : start + width]
         number, value = max(group, key=lambda item: item[1])
-        label = f"step {number}" if width == 1 else f"steps {group[0][0]} to {group[-1][0]}, the longest"
-        bars.append(Bar(f"{label}: {units.duration(value)}", value / longest))
+        label = f"step {number}" if width == 1 else f"the longest of steps {group[0][0]} to {group[-1][0]}"
+        bars.append(Bar(f"{label}: {units.duration(value)}", min(value / top, 1.0), value > top))
     return bars
 
 
@@ -163,6 +167,12 @@ def _device(device: Mapping[str, Any]) -> str:
     if not kind or kind.lower() == platform.lower():
         return printable(platform.upper() or kind or "device")
     return printable(kind)
+
+
+def _total(record: Record) -> str:
+    if not record.files:
+        return "none"
+    return f"{units.count(len(record.files), 'file')}, {units.size(record.size_bytes)}"
 
 
 def _files(record: Record) -> Sequence[tuple[str, str]]:
@@ -184,7 +194,7 @@ def _link(record: Record, directory: Path, in_store: bool) -> Link | None:
 
 
 def base_url() -> str:
-    """Give the Jupyter server's base_url with its slash, as the server told its kernels; empty when unknown."""
+    """Give the Jupyter server's base_url with its slash, as it told its kernels; empty when unknown."""
     base = os.environ.get("JAXPROF_BASE_URL", "").strip()
     if not base.startswith(("/", "http://", "https://")) or base.startswith("//"):
         return ""
