@@ -39,7 +39,9 @@ class JaxProfApp(ExtensionApp):
         "deletion (none is deleted by itself). 0: no limit, or the environment variable JAXPROF_SIZE_LIMIT.",
     ).tag(config=True)
     xprof_enabled = Bool(True, help="Whether XProf may be started.").tag(config=True)
-    tensorboard_enabled = Bool(True, help="Whether TensorBoard may be started, where it is installed.").tag(config=True)
+    tensorboard_enabled = Bool(True, help="Whether TensorBoard may be started, where it is installed.").tag(
+        config=True
+    )
     viewer_memory_limit_bytes = Integer(
         4 * GIB,
         min=0,
@@ -88,7 +90,7 @@ class JaxProfApp(ExtensionApp):
         ]
         self.handlers.extend(routes)
 
-    async def _start_jupyter_server_extension(self, serverapp: Any) -> None:  # noqa: ARG002
+    async def _start_jupyter_server_extension(self, serverapp: Any) -> None:
         self.watcher.start()
         self.viewers.listen()
 

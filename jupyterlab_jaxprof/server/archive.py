@@ -55,7 +55,9 @@ def zip_chunks(entries: list[Entry], folder: str) -> Iterator[bytes]:
         for entry in entries:
             with entry.open() as source:
                 info = _info(f"{folder}/{entry.path}", source)
-                with archive.open(info, "w", force_zip64=info.file_size >= zipfile.ZIP64_LIMIT // 2) as target:
+                with archive.open(
+                    info, "w", force_zip64=info.file_size >= zipfile.ZIP64_LIMIT // 2
+                ) as target:
                     while block := source.read(READ_BYTES):
                         target.write(block)
                         if piece := sink.take():

@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from jupyter_server.auth.decorator import authorized
 from tornado import web
 
-from jupyter_server.auth.decorator import authorized
 from jupyterlab_jaxprof.captures import Store
 from jupyterlab_jaxprof.server.handlers import CAPTURE_ID, ApiHandler, UnknownRouteHandler
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import mimetypes
 import os
 import re
 import unicodedata
-from collections.abc import Iterator
 from email.utils import formatdate
 from typing import Any, BinaryIO
 from urllib.parse import quote
 
+from jupyter_server.auth.decorator import authorized
 from tornado import web
 from tornado.iostream import StreamClosedError
 
-from jupyter_server.auth.decorator import authorized
 from jupyterlab_jaxprof.captures import Store
 from jupyterlab_jaxprof.server.archive import Entry, zip_chunks
 from jupyterlab_jaxprof.server.handlers import CAPTURE_ID, ApiHandler, problem
@@ -166,7 +164,9 @@ def content_disposition(name: str) -> str:
 
     What no file system takes becomes `_`; readers that don't know `filename*` get a plain ASCII name.
     """
-    name = "".join("_" if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") or c in "/\\" else c for c in name)
+    name = "".join(
+        "_" if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") or c in "/\\" else c for c in name
+    )
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     plain = re.sub(r'["%\\]', "_", plain).strip() or "download"
     return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"

@@ -75,7 +75,9 @@ class ApiHandler(APIHandler):
         """
         body = self.request.body
         if len(body) > BODY_LIMIT_BYTES:
-            raise problem(413, f"The body is larger than {BODY_LIMIT_BYTES >> 20} MiB; nothing here needs that much.")
+            raise problem(
+                413, f"The body is larger than {BODY_LIMIT_BYTES >> 20} MiB; nothing here needs that much."
+            )
         try:
             data = json.loads(body)
         except (ValueError, RecursionError) as error:
@@ -151,4 +153,6 @@ class UnknownRouteHandler(ApiHandler):
     async def prepare(self) -> None:
         """Refuse after the login has been checked."""
         await super().prepare()
-        raise problem(404, "There is no such address in this version of jupyterlab-jaxprof's server extension.")
+        raise problem(
+            404, "There is no such address in this version of jupyterlab-jaxprof's server extension."
+        )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from jupyter_server.auth.decorator import authorized
 from tornado import web
 
-from jupyter_server.auth.decorator import authorized
 from jupyterlab_jaxprof.server.handlers import ApiHandler, problem
 
 ACTIONS = ("start", "stop", "restart")

@@ -19,7 +19,11 @@ SCHEMA: dict[str, Any] = {
     "personal-data": False,
     "type": "object",
     "properties": {
-        "version": {"type": "number", "title": "Version", "description": "The store's version after the change"}
+        "version": {
+            "type": "number",
+            "title": "Version",
+            "description": "The store's version after the change",
+        }
     },
     "required": ["version"],
 }

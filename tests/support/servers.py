@@ -143,7 +143,14 @@ def _prepare(
     home: Path, base_url: str, store: Path, *, lab: bool, extension: bool
 ) -> tuple[list[str], dict[str, str]]:
     """Lay out what an installation would bring; returns the command and the whole environment."""
-    for name in ("config/jupyter_server_config.d", "data", "run", "ipython/profile_default/startup", "work", "site"):
+    for name in (
+        "config/jupyter_server_config.d",
+        "data",
+        "run",
+        "ipython/profile_default/startup",
+        "work",
+        "site",
+    ):
         (home / name).mkdir(parents=True, mode=0o700)
     if extension:
         shutil.copy(ROOT / "etc/jupyter_server/jaxprof.json", home / "config/jupyter_server_config.d/")
@@ -179,7 +186,10 @@ def _prepare(
         f"--JaxProfApp.directory={store}",
     ]
     if lab:
-        command += ["--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
+        command += [
+            "--LabApp.news_url=None",
+            "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        ]
     return command, variables
 
 

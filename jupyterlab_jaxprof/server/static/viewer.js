@@ -25,7 +25,7 @@ const NOTICE_KEY = 'jaxprof:offline-notice';
 const DEFAULT_TOOL = 'trace_viewer@';
 
 const OFFLINE = [
-  ['trace_viewer, memory_profile’s numbers', 'complete'],
+  ['trace_viewer', 'complete'],
   ['overview_page', 'numbers without charts'],
   ['input_pipeline_analyzer, memory_viewer', 'text without charts'],
   ['framework_op_stats, kernel_stats, roofline_model', 'no tables'],
@@ -123,22 +123,23 @@ const query = parts =>
 
 const XPROF = 'xprof/data/plugin/profile/';
 
-/** Choose a tool and a host where the address names none. */
+/** Check the trace, and choose a tool and a host where the address names none. */
 async function chooseXProfView({ run, tool, host }) {
   if (!run) {
     return;
   }
+  const about = await request(`xprof/-/run?${query([['run', run]])}`);
+  if (about.problem) {
+    throw new Failure(about.problem);
+  }
+  if (about.notice) {
+    showNotice(about.notice);
+  }
+  const tools = await request(`${XPROF}run_tools?${query([['run', run]])}`);
   if (!tool) {
-    const tools = await request(`${XPROF}run_tools?${query([['run', run]])}`);
-    if (tools.length === 0) {
-      throw new Failure(
-        'XProf finds nothing that it can show in this capture: its trace is empty or damaged. Capture it again.'
-      );
-    }
     shown.tool = tools.includes(DEFAULT_TOOL) ? DEFAULT_TOOL : tools[0];
   }
-  const named = host || shown.rest.some(([key]) => key === 'hosts');
-  if (!named) {
+  if (!host && !shown.rest.some(([key]) => key === 'hosts')) {
     const parts = [
       ['run', run],
       ['tag', shown.tool]
@@ -216,11 +217,11 @@ async function watchCharts() {
     }
     const loading = inner.document.querySelector('script[src*="/charts/loader.js"]');
     if (!loading && inner.document.querySelector('script[src*="bundle.js"]')) {
-      showNotice();
+      showOfflineNotice();
       return;
     }
   }
-  showNotice();
+  showOfflineNotice();
 }
 
 function remembered() {
@@ -231,27 +232,39 @@ function remembered() {
   }
 }
 
-function showNotice() {
-  if (remembered() || element('notice-text').firstChild) {
-    element('notice').hidden = remembered();
-    return;
+/** Show a sentence above the viewer; `details` are lines below it. */
+function showNotice(sentence, details = []) {
+  const entry = document.createElement(details.length ? 'details' : 'p');
+  const first = details.length ? document.createElement('summary') : entry;
+  first.textContent = sentence;
+  if (details.length) {
+    entry.append(first);
   }
-  const details = document.createElement('details');
-  const summary = document.createElement('summary');
-  summary.textContent =
-    'Your browser doesn’t reach www.gstatic.com, where XProf has its charts: some tools are incomplete.';
-  details.append(summary);
-  for (const [tools, what] of OFFLINE) {
+  for (const detail of details) {
     const line = document.createElement('p');
-    line.textContent = `${tools}: ${what}`;
-    details.append(line);
+    line.textContent = detail;
+    entry.append(line);
   }
-  element('notice-text').append(details);
+  element('notice-text').replaceChildren(entry);
+  element('dismiss').textContent = details.length ? 'Don’t show again' : 'Close';
+  element('notice').dataset.remember = details.length ? 'yes' : 'no';
   element('notice').hidden = false;
+}
+
+function showOfflineNotice() {
+  if (!remembered() && element('notice').hidden) {
+    showNotice(
+      'Your browser doesn’t reach www.gstatic.com, from where XProf loads its charts: some tools are incomplete.',
+      OFFLINE.map(([tools, what]) => `${tools}: ${what}`)
+    );
+  }
 }
 
 function dismissNotice() {
   element('notice').hidden = true;
+  if (element('notice').dataset.remember !== 'yes') {
+    return;
+  }
   try {
     localStorage.setItem(NOTICE_KEY, 'dismissed');
   } catch (error) {

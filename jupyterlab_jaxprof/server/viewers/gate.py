@@ -1,23 +1,142 @@
-"""What stands in front of XProf."""
+"""What stands in front of a viewer's WSGI application, whichever it is.
+
+A viewer's rules say which requests pass and what they become; the gate takes away credentials, turns what the
+viewer raises into JSON with a sentence, and keeps every answer within what jupyter-server-proxy passes on.
+"""
 
 from __future__ import annotations
 
 import json
+import sys
 import threading
 import time
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from werkzeug.wrappers import Response
+
+Environ = dict[str, Any]
+Application = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
+
+READY_PATH = "/-/jaxprof"
+# jupyter-server-proxy answers 599, with no word why, to a body over 100 MiB (tornado's max_buffer_size); the
+# head of the answer counts too.
+MAX_BODY_BYTES = 104_857_600 - (1 << 20)
+CREDENTIALS = ("HTTP_COOKIE", "HTTP_AUTHORIZATION", "HTTP_X_XSRFTOKEN", "HTTP_PROXY_AUTHORIZATION")
+
+
+class Refused(Exception):
+    """A request that does not pass; the message is a sentence for the user."""
+
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
+class Rules(Protocol):
+    """What is particular about one viewer."""
+
+    title: str
+
+    def check(self, environ: Environ) -> Response | None:
+        """Let the request pass (None), perhaps rewritten in place, or answer it here.
+
+        Raises:
+            Refused: if it must not pass.
+        """
+        ...
+
+    def explain(self, environ: Environ, error: Exception) -> str:
+        """Say in a sentence what an exception of the viewer means."""
+        ...
+
+    def mend(self, environ: Environ, response: Response) -> Response:
+        """Change the viewer's answer where it needs it."""
+        ...
 
 
 class Gate:
-    def __init__(self, application: Callable[..., Any], logdir: Path, *, notice: str = "") -> None:
-        self.application = application
-        self.notice = notice
+    """The WSGI application that is served: the viewer's, behind its rules."""
 
-    def __call__(self, environ, start_response):
-        if environ["PATH_INFO"] == "/-/jaxprof":
-            body = json.dumps({"busy": 0, "idle_s": 0, "notice": self.notice}).encode()
-            start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
-            return [body]
-        return self.application(environ, start_response)
+    def __init__(self, application: Application, rules: Rules, *, notice: str = "") -> None:
+        self._application = application
+        self._rules = rules
+        self._notice = notice
+        self._lock = threading.Lock()
+        self._busy = 0
+        self._idle_since = time.monotonic()
+
+    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """Answer one request."""
+        if environ.get("PATH_INFO") == READY_PATH:
+            return self._describe()(environ, start_response)
+        with self._counted():
+            response = self._answer(environ)
+        return response(environ, start_response)
+
+    def _describe(self) -> Response:
+        """What the supervisor asks for: whether anybody waits for an answer, and for how long nobody has."""
+        with self._lock:
+            idle_s = 0.0 if self._busy else time.monotonic() - self._idle_since
+            return json_response(200, {"busy": self._busy, "idle_s": idle_s, "notice": self._notice})
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        with self._lock:
+            self._busy += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._busy -= 1
+                self._idle_since = time.monotonic()
+
+    def _answer(self, environ: Environ) -> Response:
+        for name in CREDENTIALS:
+            environ.pop(name, None)
+        try:
+            response = self._rules.check(environ)
+            if response is None:
+                response = Response.from_app(self._application, environ, buffered=True)
+                response = self._rules.mend(environ, response)
+            response = self._within_limit(response)
+        except Refused as refusal:
+            response = json_response(refusal.status, {"message": str(refusal)})
+        except Exception as error:  # noqa: BLE001 - whatever the viewer raises: a dropped connection explains nothing
+            traceback.print_exc(file=sys.stderr)
+            response = json_response(500, {"message": self._rules.explain(environ, error)})
+        _allow_own_frames(response)
+        return response
+
+    def _within_limit(self, response: Response) -> Response:
+        size = sum(len(part) for part in response.iter_encoded())
+        if size <= MAX_BODY_BYTES:
+            return response
+        raise Refused(
+            413,
+            f"{self._rules.title}'s answer has {size >> 20} MiB, more than jupyter-server-proxy passes on (100 MiB). "
+            "Look at a shorter stretch of time or at another tool, or download the trace and open it locally.",
+        )
+
+
+def json_response(status: int, data: Any) -> Response:
+    """An answer in JSON that no cache keeps."""
+    return Response(
+        json.dumps(data),
+        status,
+        {"Cache-Control": "no-store"},
+        content_type="application/json; charset=utf-8",
+    )
+
+
+def _allow_own_frames(response: Response) -> None:
+    """Only pages of this server may frame the viewer, and those may."""
+    policy = response.headers.get("Content-Security-Policy", "")
+    parts = [
+        part for part in policy.split(";") if part.strip() and not part.strip().startswith("frame-ancestors")
+    ]
+    response.headers["Content-Security-Policy"] = ";".join([*parts, "frame-ancestors 'self'"])
+    response.headers.pop("X-Frame-Options", None)
+    response.headers["X-Content-Type-Options"] = "nosniff"

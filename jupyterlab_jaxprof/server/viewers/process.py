@@ -35,9 +35,20 @@ READY_PATH = "/-/jaxprof"
 
 # What a Python process needs of the environment. The rest stays out of the viewers: it may hold tokens.
 ENVIRONMENT = frozenset(
-    "PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ TMPDIR TMP TEMP VIRTUAL_ENV CONDA_PREFIX CONDA_DEFAULT_ENV".split()
+    ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TMP", "TEMP", "VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV"]
 )
-ENVIRONMENT_PREFIXES = ("LC_", "PYTHON", "LD_", "DYLD_", "OMP_", "MKL_", "OPENBLAS_", "MALLOC_", "XDG_", "NIX_")
+ENVIRONMENT_PREFIXES = (
+    "LC_",
+    "PYTHON",
+    "LD_",
+    "DYLD_",
+    "OMP_",
+    "MKL_",
+    "OPENBLAS_",
+    "MALLOC_",
+    "XDG_",
+    "NIX_",
+)
 
 
 class State(StrEnum):
@@ -218,7 +229,14 @@ class ViewerProcess:
     async def _execute(self, listener: socket.socket) -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-m", self.spec.module),
-            *("--fd", str(listener.fileno()), "--parent", str(os.getpid()), "--socket", str(self.socket_path)),
+            *(
+                "--fd",
+                str(listener.fileno()),
+                "--parent",
+                str(os.getpid()),
+                "--socket",
+                str(self.socket_path),
+            ),
             *self.arguments,
             stdin=asyncio.subprocess.PIPE,  # its end tells the process that this one is gone
             stdout=asyncio.subprocess.PIPE,
@@ -302,7 +320,9 @@ class ViewerProcess:
                 continue
             answer = await self._ask(timeout_s=2)
             if answer and answer.get("busy") == 0 and float(answer.get("idle_s", 0)) >= IDLE_BEFORE_RESTART_S:
-                self.log.info("%s holds %d MiB (limit %d): restarting it.", self.spec.title, held >> 20, limit >> 20)
+                self.log.info(
+                    "%s holds %d MiB (limit %d): restarting it.", self.spec.title, held >> 20, limit >> 20
+                )
                 self._spawn(self.restart())
                 return
 

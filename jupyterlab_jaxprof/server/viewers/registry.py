@@ -16,7 +16,9 @@ from jupyterlab_jaxprof.server.viewers.process import Limits, State, ViewerProce
 VIEWERS = "jupyterlab_jaxprof.server.viewers"
 SPECS = {
     "xprof": ViewerSpec("xprof", "XProf", f"{VIEWERS}.xprof_app", "jaxprof/xprof"),
-    "tensorboard": ViewerSpec("tensorboard", "TensorBoard", f"{VIEWERS}.tensorboard_app", "jaxprof/tensorboard"),
+    "tensorboard": ViewerSpec(
+        "tensorboard", "TensorBoard", f"{VIEWERS}.tensorboard_app", "jaxprof/tensorboard"
+    ),
 }
 INSTALL = {
     "xprof": "XProf is not installed in the Jupyter server's environment: run 'pip install \"xprof>=2.24,<2.25\"' "
@@ -50,7 +52,11 @@ class Viewers:
             if not self.settings.enabled[name]:
                 continue
             process = ViewerProcess(
-                spec, ("--logdir", str(self.settings.logdir)), self.settings.limits, self.log, sockets.path(name)
+                spec,
+                ("--logdir", str(self.settings.logdir)),
+                self.settings.limits,
+                self.log,
+                sockets.path(name),
             )
             try:
                 process.listen()

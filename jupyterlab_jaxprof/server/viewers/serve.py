@@ -33,7 +33,7 @@ class InheritedSocketServer(wsgi.Server):
         super().__init__("inherited", application, numthreads=10, request_queue_size=128)
         self._fd = fd
 
-    def bind_unix_socket(self, bind_addr: Any) -> socket.socket:  # noqa: ARG002
+    def bind_unix_socket(self, bind_addr: Any) -> socket.socket:
         """Take the inherited socket instead of binding one."""
         self.socket = socket.socket(fileno=self._fd)
         return self.socket
@@ -42,9 +42,13 @@ class InheritedSocketServer(wsgi.Server):
 def parser(description: str) -> argparse.ArgumentParser:
     """The arguments that the supervisor gives to every viewer."""
     arguments = argparse.ArgumentParser(description=description)
-    arguments.add_argument("--fd", type=int, required=True, help="file descriptor of the listening unix socket")
+    arguments.add_argument(
+        "--fd", type=int, required=True, help="file descriptor of the listening unix socket"
+    )
     arguments.add_argument("--parent", type=int, required=True, help="process id of the Jupyter server")
-    arguments.add_argument("--socket", type=Path, required=True, help="path of the socket, removed if orphaned")
+    arguments.add_argument(
+        "--socket", type=Path, required=True, help="path of the socket, removed if orphaned"
+    )
     arguments.add_argument("--logdir", type=Path, required=True, help="directory of the captures")
     return arguments
 

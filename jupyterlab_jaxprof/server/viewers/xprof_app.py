@@ -14,6 +14,7 @@ from typing import Any
 
 from jupyterlab_jaxprof.server.viewers import serve
 from jupyterlab_jaxprof.server.viewers.gate import Gate
+from jupyterlab_jaxprof.server.viewers.xprof_rules import XProfRules
 
 TESTED = (2, 24)
 
@@ -29,7 +30,9 @@ def build(logdir: Path) -> tuple[Callable[..., Any], str]:
         raise SystemExit("XProf's plugin could not be loaded; the lines above say why.")
     installed: str = version.__version__
     found = tuple(int(part) for part in installed.split(".")[:2])
-    notice = "" if found == TESTED else f"XProf {installed} is not the version that this package was tested with."
+    notice = (
+        "" if found == TESTED else f"XProf {installed} is not the version that this package was tested with."
+    )
     return server.make_wsgi_app(plugin), notice
 
 
@@ -38,7 +41,7 @@ def main() -> None:
     options = serve.parser(__doc__ or "").parse_args()
     serve.prepare(options.parent)
     application, notice = build(options.logdir)
-    serve.serve(Gate(application, options.logdir, notice=notice), options)
+    serve.serve(Gate(application, XProfRules(options.logdir), notice=notice), options)
 
 
 if __name__ == "__main__":

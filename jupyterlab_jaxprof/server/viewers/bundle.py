@@ -1,0 +1,51 @@
+"""XProf's script with mended addresses: as it is, several of its links lead out of the proxy's prefix.
+
+The patterns are those of xprof 2.24 (bundle.js, minified). Where one is absent the script stays as it is there.
+"""
+
+from __future__ import annotations
+
+import gzip
+import sys
+import zlib
+
+# Where XProf is, as its own page knows: index.html sets its base to `<prefix>/data/plugin/profile/`.
+_ROOT = b'${document.baseURI.split("/data/plugin/profile")[0]}'
+PATCHES: tuple[tuple[str, bytes, bytes], ...] = (
+    ("the graph's address", b"${window.origin}/${this.pathPrefix}/${", _ROOT + b"${"),
+    ("links to a tool's data", b"${window.parent.location.origin}/${", _ROOT + b"${"),
+    (
+        "the memory timeline's address",
+        b"${window.parent.location.origin}/data/plugin/profile/",
+        _ROOT + b"/data/plugin/profile/",
+    ),
+    # The page that frames XProf understands the same query as XProf's own page.
+    (
+        "links to another tool",
+        b"${window.parent.location.origin}?",
+        b"${window.parent.location.origin}${window.parent.location.pathname}?",
+    ),
+)
+
+
+def mended(body: bytes, encoding: str) -> bytes:
+    """The script with mended addresses, gzipped; `encoding` is that of `body`, empty or gzip."""
+    script = decoded(body, encoding)
+    for name, pattern, replacement in PATCHES:
+        if pattern not in script:
+            print(
+                f"XProf's script has changed: {name} can't be mended (no {pattern.decode()}).",
+                file=sys.stderr,
+            )
+        script = script.replace(pattern, replacement)
+    return gzip.compress(script, compresslevel=6, mtime=0)
+
+
+def decoded(body: bytes, encoding: str) -> bytes:
+    """The body without its encoding, empty or gzip; a body that isn't gzip in spite of its header is left as it is."""
+    if encoding != "gzip":
+        return body
+    try:
+        return gzip.decompress(body)
+    except (OSError, EOFError, zlib.error):
+        return body
