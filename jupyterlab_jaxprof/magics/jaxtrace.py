@@ -1,0 +1,335 @@
+"""%%jaxtrace and %jaxtrace: trace a cell, or several, or another program, and show the capture's card."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from IPython.core.error import UsageError
+
+from jupyterlab_jaxprof.captures import Capture, Draft, Record, Status, Store, StoreError
+from jupyterlab_jaxprof.cell import Barrier, Cell, Run, notebook_name
+from jupyterlab_jaxprof.tracing import OptionError, Outcome, ProfilerError, Trace, profile_options, step_name
+from jupyterlab_jaxprof.tracing.remote import RemoteError, RemoteTrace, parse_targets, remote_options
+
+from .jaxtrace_arguments import HELP, Arguments, parse
+from .jaxtrace_display import Display
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+__all__ = ["HELP", "cell_magic", "line_magic"]
+
+_DURATION_MS = 1000
+
+
+async def cell_magic(shell: InteractiveShell, line: str, body: str) -> object:
+    """Run `%%jaxtrace line` over `body`; gives the cell's value, or raises its error."""
+    __tracebackhide__ = True
+    arguments = parse("%%jaxtrace", line)
+    if arguments.remote:
+        return await _cell_and_remote(shell, arguments, line, body)
+    with _sentences():
+        Trace.check_free()
+        barrier = Barrier()
+        options = profile_options(arguments.profiler_options)
+    cell = Cell.from_magic(shell, "jaxtrace", line, body)
+    notices = barrier.drain()
+    display = Display(shell, show_card=arguments.show_card)
+    with _sentences():
+        trace = Trace(_begin(shell, arguments), options, perfetto=arguments.perfetto)
+        trace.start()
+    runs: list[Run] = []
+    outcome = Outcome(notices=notices)
+    try:
+        if not trace.interrupted:
+            await _run(cell, arguments, runs)
+    except KeyboardInterrupt:  # between two steps
+        trace.interrupted = True
+    _judge(outcome, runs, arguments, body)
+    return _conclude(shell, trace, outcome, arguments, display, cell=cell, run=runs[-1] if runs else None)
+
+
+async def _run(cell: Cell, arguments: Arguments, runs: list[Run]) -> None:
+    """Run the cell once, or as annotated steps until one fails; every run is in `runs`."""
+    import jax
+
+    if arguments.steps is None:
+        runs.append(await cell.run())
+        return
+    name = arguments.step_name or step_name(cell.body)
+    for number in range(arguments.steps):
+        with jax.profiler.StepTraceAnnotation(name, step_num=number):
+            runs.append(await cell.run())
+        if runs[-1].error is not None:
+            return
+
+
+def _judge(outcome: Outcome, runs: list[Run], arguments: Arguments, body: str) -> None:
+    """Put into `outcome` what the runs tell."""
+    outcome.notices += [notice for run in runs for notice in run.notices]
+    if not runs:
+        outcome.worsen(Status.INTERRUPTED, "Interrupted before the cell ran.")
+        return
+    outcome.wall_ms = (runs[-1].done_ns - runs[0].started_ns) / 1e6
+    whole = [run for run in runs if run.error is None]
+    if arguments.steps is not None:
+        outcome.step_name = arguments.step_name or step_name(body)
+        outcome.step_durations_ms = [(run.done_ns - run.started_ns) / 1e6 for run in whole]
+    error = runs[-1].error
+    if error is None:
+        return
+    where = f" in step {len(runs) - 1}" if arguments.steps is not None else ""
+    if runs[-1].interrupted:
+        outcome.worsen(Status.INTERRUPTED, f"The cell was interrupted{where}; the trace ends there.")
+        return
+    text = str(error).strip().splitlines()
+    what = type(error).__name__ + (f": {text[0]}" if text else "")
+    outcome.worsen(Status.FAILED, f"The cell raised {what}{where}; the trace ends there.")
+    if len(runs) > 1 and "deleted or donated" in str(error):
+        outcome.notices.append(
+            "A step used an array that the step before had donated to JAX. Let the cell assign the result "
+            "to the same name (params = step(params)), then it can run as often as you like."
+        )
+
+
+def _conclude(
+    shell: InteractiveShell,
+    trace: Trace,
+    outcome: Outcome,
+    arguments: Arguments,
+    display: Display,
+    *,
+    cell: Cell,
+    run: Run | None,
+) -> object:
+    """Write the capture and show it, then give the cell's value or raise its error."""
+    __tracebackhide__ = True
+    try:
+        record = trace.finish(
+            outcome, say=display.say, notebook=notebook_name(), magic=cell.magic, cell=cell.body
+        )
+        _present(shell, record, trace.draft, arguments, display)
+    except StoreError as error:  # the cell's value or error counts for more
+        display.complain(str(error))
+    if run is not None and run.error is not None:
+        return run.result()
+    if trace.interrupted or run is None:
+        raise KeyboardInterrupt
+    return run.result()
+
+
+def line_magic(shell: InteractiveShell, line: str) -> object:
+    """Run `%jaxtrace line`."""
+    __tracebackhide__ = True
+    command, _, rest = line.strip().partition(" ")
+    if not command:
+        _tell_status()
+    elif command == "start":
+        _start(shell, rest)
+    elif command == "stop":
+        _stop(shell, rest)
+    else:
+        _remote_only(shell, line)
+    return None
+
+
+def _tell_status() -> None:
+    session = _Session.open
+    if session is None and Trace.running is None:
+        sys.stdout.write("No trace is running. %%jaxtrace above a cell traces it; %jaxtrace? tells more.\n")
+        return
+    trace = session.trace if session is not None else Trace.running
+    assert trace is not None
+    seconds = time.time() - trace.started_s
+    sys.stdout.write(
+        f"The trace '{trace.name}' has been running for {seconds:.0f} s; end it with %jaxtrace stop.\n"
+    )
+
+
+class _Session:
+    """What %jaxtrace start began, until %jaxtrace stop or the kernel's end."""
+
+    open: _Session | None = None
+
+    def __init__(self, shell: InteractiveShell, trace: Trace, arguments: Arguments, line: str) -> None:
+        self.shell = shell
+        self.trace = trace
+        self.arguments = arguments
+        self.magic = f"%jaxtrace start {line}".strip()
+        self.started_ns = time.perf_counter_ns()
+        self.first_input = len(_inputs(shell))
+
+    def finish(self, outcome: Outcome, display: Display) -> Record:
+        """Publish the capture; its cells are those that ran since the start."""
+        _Session.open = None
+        atexit.unregister(self.at_exit)
+        cells = _inputs(self.shell)[self.first_input : -1]  # the last is %jaxtrace stop itself
+        outcome.wall_label = "from start to stop"
+        return self.trace.finish(
+            outcome, say=display.say, notebook=notebook_name(), magic=self.magic, cell="\n\n".join(cells)
+        )
+
+    def at_exit(self) -> None:
+        """Keep a trace that nobody stopped, when the kernel ends in order."""
+        outcome = Outcome(Status.INTERRUPTED, "The kernel ended before %jaxtrace stop.")
+        outcome.wall_ms = (time.perf_counter_ns() - self.started_ns) / 1e6
+        with contextlib.suppress(StoreError):
+            self.finish(outcome, Display(self.shell, show_card=False))
+
+
+def _start(shell: InteractiveShell, line: str) -> None:
+    __tracebackhide__ = True
+    arguments = parse("%jaxtrace start", line)
+    for option, given in (("--steps", arguments.steps), ("--step-name", arguments.step_name)):
+        if given:
+            raise UsageError(
+                f"%jaxtrace start: {option} needs a cell to repeat. Use %%jaxtrace {option}, or mark the "
+                "steps in your code with jax.profiler.StepTraceAnnotation."
+            )
+    if arguments.remote:
+        raise UsageError(
+            "%jaxtrace start: --remote has a duration of its own. Use %jaxtrace --remote HOST:PORT."
+        )
+    with _sentences():
+        Trace.check_free()
+        Barrier().drain()
+        options = profile_options(arguments.profiler_options)
+        trace = Trace(_begin(shell, arguments), options, perfetto=arguments.perfetto)
+        trace.start()
+    if trace.interrupted:
+        trace.abandon()
+        raise KeyboardInterrupt
+    _Session.open = _Session(shell, trace, arguments, line)
+    atexit.register(_Session.open.at_exit)
+    sys.stdout.write(f"Tracing '{trace.name}' until %jaxtrace stop.\n")
+
+
+def _stop(shell: InteractiveShell, line: str) -> None:
+    __tracebackhide__ = True
+    given = parse("%jaxtrace stop", line)
+    session = _Session.open
+    if session is None:
+        raise UsageError("No trace is running: %jaxtrace start NAME begins one.")
+    if given.name or given != Arguments(save=given.save, show_card=given.show_card):
+        raise UsageError(
+            "%jaxtrace stop takes --save VAR and --no-card; all else is given to %jaxtrace start."
+        )
+    arguments = session.arguments
+    arguments.save = given.save or arguments.save
+    arguments.show_card = arguments.show_card and given.show_card
+    display = Display(shell, show_card=arguments.show_card)
+    outcome = Outcome()
+    error: BaseException | None = None
+    try:
+        done_ns = Barrier().wait()
+    except (Exception, KeyboardInterrupt) as raised:  # noqa: BLE001 - a callback's error; raised again below
+        done_ns, error = time.perf_counter_ns(), raised
+        status = Status.INTERRUPTED if isinstance(raised, KeyboardInterrupt) else Status.FAILED
+        outcome.worsen(
+            status, f"Work that was enqueued before %jaxtrace stop ended with {type(raised).__name__}."
+        )
+    outcome.wall_ms = (done_ns - session.started_ns) / 1e6
+    try:
+        _present(shell, session.finish(outcome, display), session.trace.draft, arguments, display)
+    except StoreError as store_error:
+        display.complain(str(store_error))
+    if error is not None:
+        raise error
+    if session.trace.interrupted:
+        raise KeyboardInterrupt
+
+
+def _remote_only(shell: InteractiveShell, line: str) -> None:
+    __tracebackhide__ = True
+    if "--remote" not in line:
+        raise UsageError(
+            "%jaxtrace traces no expression. Put %%jaxtrace (two percent signs) on the first line of a "
+            "cell to trace that cell; or use %jaxtrace start NAME and %jaxtrace stop, or %jaxtrace "
+            "--remote HOST:PORT."
+        )
+    arguments = parse("%jaxtrace", line)
+    if not arguments.remote:
+        raise UsageError("%jaxtrace: --remote takes HOST:PORT, for example --remote localhost:9012.")
+    display = Display(shell, show_card=arguments.show_card)
+    remote = _start_remote(shell, arguments)
+    outcome = Outcome()
+    with _sentences():
+        record = remote.finish(
+            outcome, say=display.say, notebook=notebook_name(), magic=f"%jaxtrace {line}".strip()
+        )
+    _present(shell, record, remote.draft, arguments, display)
+    if outcome.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+
+
+async def _cell_and_remote(shell: InteractiveShell, arguments: Arguments, line: str, body: str) -> object:
+    """Run the cell while the other programs are traced."""
+    __tracebackhide__ = True
+    cell = Cell.from_magic(shell, "jaxtrace", line, body)
+    display = Display(shell, show_card=arguments.show_card)
+    remote = _start_remote(shell, arguments)
+    run = await cell.run()
+    outcome = Outcome(notices=list(run.notices))
+    _judge(outcome, [run], arguments, body)
+    try:
+        record = remote.finish(
+            outcome, say=display.say, notebook=notebook_name(), magic=cell.magic, cell=cell.body
+        )
+        _present(shell, record, remote.draft, arguments, display)
+    except (RemoteError, StoreError) as error:
+        display.complain(str(error))
+    return run.result()
+
+
+def _start_remote(shell: InteractiveShell, arguments: Arguments) -> RemoteTrace:
+    with _sentences():
+        targets = parse_targets(arguments.remote)
+        options = remote_options(arguments.profiler_options)
+        draft = _begin(shell, arguments)
+        remote = RemoteTrace(draft, targets, arguments.duration_ms or _DURATION_MS, options)
+        remote.start()
+    return remote
+
+
+def _begin(shell: InteractiveShell, arguments: Arguments) -> Draft:
+    """Start a capture before anything is measured, so that a full or read-only disk is told now."""
+    name = arguments.name or _default_name(shell)
+    if arguments.directory:
+        return Store.begin_in(arguments.directory, "trace", name)
+    return Store.default().begin("trace", name)
+
+
+def _default_name(shell: InteractiveShell) -> str:
+    number = len(_inputs(shell)) - 1
+    return f"In [{number}]" if number > 0 else "untitled"
+
+
+def _inputs(shell: InteractiveShell) -> list[str]:
+    """Give the cells that the user ran, up to the running one; the first is empty: indices are numbers.
+
+    `shell.execution_count` won't do: IPython raises it before a cell runs or after, by version.
+    """
+    return shell.history_manager.input_hist_raw if shell.history_manager is not None else []
+
+
+def _present(
+    shell: InteractiveShell, record: Record, draft: Draft, arguments: Arguments, display: Display
+) -> None:
+    """Show the card, and set the variable that --save names."""
+    if arguments.save:
+        shell.user_ns[arguments.save] = Capture(record, draft.directory)
+    display.card(record, draft.directory, in_store=not arguments.directory)
+
+
+@contextlib.contextmanager
+def _sentences() -> Any:
+    """Let IPython print what we know as one sentence, without a traceback."""
+    __tracebackhide__ = True
+    try:
+        yield
+    except (OptionError, ProfilerError, RemoteError, StoreError) as error:
+        raise UsageError(str(error)) from None

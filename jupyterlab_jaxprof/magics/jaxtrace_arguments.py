@@ -1,0 +1,223 @@
+"""The arguments of %%jaxtrace and %jaxtrace: read, checked as far as no JAX is needed, and explained."""
+
+from __future__ import annotations
+
+import argparse
+import keyword
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any, NoReturn
+
+from IPython.core.error import UsageError
+
+MAX_STEPS = 100_000
+MAX_DURATION_MS = 3_600_000
+_BARE_PYTHON_LEVEL = 1
+
+HELP = """\
+Trace a cell with JAX's profiler and keep the trace for XProf.
+
+    %%jaxtrace [NAME] [options]         trace the cell below
+    %jaxtrace start [NAME] [options]    trace all cells until %jaxtrace stop
+    %jaxtrace stop                      end that trace and show its card
+    %jaxtrace --remote HOST:PORT ...    trace other programs
+    %jaxtrace                           tell what is running
+
+The cell runs once, as it would without the magic. The trace ends when everything that the cell enqueued on
+the devices has ended. It is kept in the sidebar's list, whatever came of the cell: a cell that raises or is
+interrupted is kept too. The time that the profiler itself takes to start and to write is not in the wall time
+shown.
+
+NAME        what to call it; in quotes if it holds spaces. Default: the cell's number, such as In [5].
+
+Steps
+  --steps N            run the cell N times, each time as one step of the trace, ended only when its work on
+  the devices has ended. State carries over from step to step, all output is shown, and the last value is the
+  cell's. Without it, steps that the cell marks itself (jax.profiler.StepTraceAnnotation) count. --step-name
+  NAME     what to call them. Default: the function, if the cell is one call; else step.
+
+What is recorded
+  --python [LEVEL]     Python function calls too (off by default: they fill the trace and slow the cell)
+  --host-level N       0 nothing, 1 your annotations only, 2 also XLA's main events (default), 3 everything
+  --device-level N     1 device events (default), 0 none; where the profiler has that setting
+  --option FIELD=VALUE any other field of jax.profiler.ProfileOptions, also advanced_configuration.KEY=VALUE;
+                       may be given several times
+
+Where it goes
+  --perfetto           write perfetto_trace.json.gz too, for https://ui.perfetto.dev (at most 1,000,000
+  events) --dir DIR            keep the capture in DIR instead of the sidebar's list --save VAR           set
+  VAR to the capture, a Python object: VAR.summary, VAR.steps, VAR.file('xplane') --no-card            show no
+  card
+
+Other programs
+  --remote HOST:PORT[,HOST:PORT...]
+                       trace programs that called jax.profiler.start_server(PORT), all at once into one
+                       capture. Under %%jaxtrace the cell runs meanwhile, untraced. --duration-ms N      for
+                       how long (default 1000)
+
+Examples
+    %%jaxtrace "first try" --steps 5
+    params, loss = train_step(params, batch)
+
+    %jaxtrace --remote localhost:9012,localhost:9013 --duration-ms 500
+"""
+
+
+@dataclass
+class Arguments:
+    """What was asked for. Option values are still text where only the installed JAX knows what is right."""
+
+    name: str = ""
+    steps: int | None = None
+    step_name: str = ""
+    profiler_options: dict[str, int | str] = field(default_factory=lambda: {})
+    perfetto: bool = False
+    directory: str = ""
+    save: str = ""
+    show_card: bool = True
+    remote: str = ""
+    duration_ms: int | None = None
+
+
+def parse(magic: str, line: str) -> Arguments:
+    """Read the line after `magic` (its name with the percent signs); raises UsageError with a sentence."""
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise UsageError(
+            f"{magic} {line}: a quote is opened and never closed ({error}). Put a name that holds spaces or "
+            "quotes "
+            'into a pair of the other quotes: "Anna\'s run".'
+        ) from None
+    values, rest = _parser(magic).parse_known_args(_with_python_level(words))
+    if rest:
+        raise UsageError(_explain_rest(magic, values.name, rest))
+    arguments = Arguments(
+        name=_one_line(magic, values.name or ""),
+        steps=values.steps,
+        step_name=_one_line(magic, values.step_name),
+        profiler_options=_profiler_options(magic, values),
+        perfetto=values.perfetto,
+        directory=values.dir,
+        save=_identifier(magic, values.save),
+        show_card=not values.no_card,
+        remote=values.remote,
+        duration_ms=values.duration_ms,
+    )
+    _check_remote(magic, arguments)
+    return arguments
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        message = message.removeprefix("argument ")
+        raise UsageError(f"{self.prog}: {message}. {self.prog.split()[0]}? explains it. Nothing has run.")
+
+
+def _parser(magic: str) -> _Parser:
+    parser = _Parser(prog=magic, add_help=False, allow_abbrev=False)
+    parser.add_argument("name", nargs="?")
+    parser.add_argument("--steps", type=_whole("--steps", 1, MAX_STEPS))
+    parser.add_argument("--step-name", default="")
+    parser.add_argument("--python", type=_whole("--python", 0, 1))
+    parser.add_argument("--host-level", type=_whole("--host-level", 0, 3))
+    parser.add_argument("--device-level", type=_whole("--device-level", 0, 1))
+    parser.add_argument("--option", action="append", default=[])
+    parser.add_argument("--perfetto", action="store_true")
+    parser.add_argument("--dir", default="")
+    parser.add_argument("--save", default="")
+    parser.add_argument("--no-card", action="store_true")
+    parser.add_argument("--remote", default="")
+    parser.add_argument("--duration-ms", type=_whole("--duration-ms", 1, MAX_DURATION_MS))
+    return parser
+
+
+def _whole(option: str, least: int, most: int) -> Any:
+    def read(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            number = least - 1
+        if not least <= number <= most:
+            raise argparse.ArgumentTypeError(
+                f"it takes a whole number from {least} to {most:,}, not '{text}'"
+            )
+        return number
+
+    return read
+
+
+def _with_python_level(words: Sequence[str]) -> list[str]:
+    """Give a bare --python its level, so that it doesn't take the name that may follow for one."""
+    result: list[str] = []
+    for index, word in enumerate(words):
+        following = words[index + 1] if index + 1 < len(words) else ""
+        is_bare = word == "--python" and not re.fullmatch(r"-?\d+", following)
+        result.append(f"--python={_BARE_PYTHON_LEVEL}" if is_bare else word)
+    return result
+
+
+def _explain_rest(magic: str, name: str | None, rest: Sequence[str]) -> str:
+    unknown = [word.partition("=")[0] for word in rest if word.startswith("-")]
+    if unknown:
+        options = [option for action in _parser(magic)._actions for option in action.option_strings]
+        close = get_close_matches(unknown[0], options, n=1, cutoff=0.5)
+        meant = f" Did you mean {close[0]}?" if close else ""
+        return f"{magic} has no option {unknown[0]}.{meant} {magic}? lists its options. Nothing has run."
+    words = " ".join([name or "", *rest])
+    return (
+        f'{magic} takes one name. Put a name of several words in quotes: {magic} "{words}". Nothing has run.'
+    )
+
+
+def _one_line(magic: str, text: str) -> str:
+    if not text.isprintable():
+        raise UsageError(
+            f"{magic}: a name can't hold tabs, line breaks or control characters. Nothing has run."
+        )
+    return text.strip()
+
+
+def _profiler_options(magic: str, values: Any) -> dict[str, int | str]:
+    requested: dict[str, int | str] = {}
+    for field_name, level in (
+        ("python_tracer_level", values.python),
+        ("host_tracer_level", values.host_level),
+        ("device_tracer_level", values.device_level),
+    ):
+        if level is not None:  # 0 is an answer
+            requested[field_name] = level
+    for option in values.option:
+        field_name, equals, value = option.partition("=")
+        if not equals or not field_name:
+            raise UsageError(f"{magic}: --option takes FIELD=VALUE, not '{option}'. Nothing has run.")
+        requested[field_name.strip()] = value.strip()
+    return requested
+
+
+def _identifier(magic: str, name: str) -> str:
+    if name and (not name.isidentifier() or keyword.iskeyword(name)):
+        raise UsageError(
+            f"{magic}: --save takes the name of a variable, and '{name}' can't be one. Nothing has run."
+        )
+    return name
+
+
+def _check_remote(magic: str, arguments: Arguments) -> None:
+    if not arguments.remote:
+        if arguments.duration_ms is not None:
+            raise UsageError(f"{magic}: --duration-ms is for --remote; a cell is traced until it has ended.")
+        return
+    for option, given in (
+        ("--steps", arguments.steps is not None),
+        ("--step-name", arguments.step_name),
+        ("--perfetto", arguments.perfetto),
+    ):
+        if given:
+            raise UsageError(
+                f"{magic}: {option} can't be combined with --remote, which traces other programs and not "
+                "this cell. Nothing has run."
+            )

@@ -1,0 +1,60 @@
+"""What %%jaxtrace shows: how the writing goes, then the card in its place."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from IPython.display import display
+
+from jupyterlab_jaxprof import cards
+from jupyterlab_jaxprof.captures import Record, Status
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+
+class Display:
+    """One output area: a notebook's is updated in place, a terminal gets one line and then the card."""
+
+    def __init__(self, shell: InteractiveShell, *, show_card: bool) -> None:
+        self._in_notebook = getattr(shell, "kernel", None) is not None
+        self._show_card = show_card
+        self._handle: Any = None
+        self._said = ""
+
+    def say(self, sentence: str) -> None:
+        """Tell how it goes; each call replaces what the one before said."""
+        if not self._in_notebook:
+            beginning = sentence.partition("(")[0]
+            if beginning != self._said:
+                sys.stderr.write(sentence + "\n")
+                self._said = beginning
+            return
+        self._show({"text/plain": sentence})
+
+    def card(self, record: Record, directory: Path, *, in_store: bool) -> None:
+        """Show the capture; with --no-card only what went wrong."""
+        if self._show_card:
+            self._show(cards.bundle(record, directory=directory, in_store=in_store))
+            return
+        if self._handle is not None:
+            self._show({"text/plain": f"The trace '{record.name}' is written."})
+        if record.status is not Status.OK:
+            self.complain(f"{record.name}: {record.reason}")
+
+    def complain(self, sentence: str) -> None:
+        """Tell of a trouble that must not hide the cell's own result."""
+        if self._handle is not None:
+            self._show({"text/plain": sentence})
+        else:
+            sys.stderr.write(sentence + "\n")
+
+    def _show(self, bundle: dict[str, Any]) -> None:
+        if self._handle is not None:
+            self._handle.update(bundle, raw=True)
+        elif self._in_notebook:
+            self._handle = display(bundle, raw=True, display_id=True)
+        else:
+            display(bundle, raw=True)

@@ -1,0 +1,222 @@
+"""One trace of this process on its way to becoming a capture."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from jupyterlab_jaxprof.captures import Draft, Record, Status
+
+from . import surroundings
+from .contents import JSON_EVENT_LIMIT, TraceContents, main_steps, read_contents
+from .perfetto import FILE_NAME, write_perfetto
+from .profiler import AlreadyRunning, GivenUp, Profiler, ProfilerError, StoppedByCell
+from .steps import summarize
+
+# Below the draft, and not where XProf looks: jax.profiler writes here, and only whole files are moved on.
+_WRITING = "writing"
+_UNREADABLE = ".unreadable"
+
+_UNTRUE_JSON = (
+    f"The trace has more than {JSON_EVENT_LIMIT:,} events. The xplane.pb file holds them all and XProf "
+    "reads that; the trace.json.gz file (and a Perfetto file made of it) has only the first of them. Trace "
+    "less for a whole one: fewer steps, or without --python."
+)
+
+
+@dataclass
+class Outcome:
+    """What is known about a traced run besides the trace. `wall_ms`: from its start to the barrier's end."""
+
+    status: Status = Status.OK
+    reason: str = ""
+    wall_ms: float | None = None
+    wall_label: str = "wall time"
+    step_name: str = ""
+    step_durations_ms: Sequence[float] = ()
+    notices: list[str] = field(default_factory=lambda: [])
+
+    def worsen(self, status: Status, sentence: str) -> None:
+        """Note what went wrong with the trace; what went wrong with the run itself comes first."""
+        if self.status is Status.OK:
+            self.status, self.reason = status, sentence
+        elif sentence not in self.notices:
+            self.notices.append(sentence)
+
+
+class Trace:
+    """A running trace. At most one of a process is `Trace.running`."""
+
+    running: Trace | None = None
+
+    def __init__(self, draft: Draft, options: Any, *, perfetto: bool = False) -> None:
+        self.draft = draft
+        self.started_s = time.time()
+        self.interrupted = False
+        """Whether a Ctrl-C was held back while the trace was starting or being written."""
+        self._perfetto = perfetto
+        self._writing = draft.directory / _WRITING
+        self._profiler = Profiler(self._writing, options)
+
+    @property
+    def name(self) -> str:
+        """The capture's name."""
+        return self.draft.name
+
+    def start(self) -> None:
+        """Start to trace; raises ProfilerError, and then nothing of this trace is left."""
+        self.check_free()
+        try:
+            self._writing.mkdir()
+            self._profiler.start()
+        except BaseException:
+            self.draft.discard()
+            raise
+        self.started_s = time.time()
+        self.interrupted = self._profiler.interrupts > 0
+        Trace.running = self
+
+    @staticmethod
+    def check_free() -> None:
+        """Raise AlreadyRunning while another trace of ours runs in this process."""
+        if Trace.running is not None:
+            raise AlreadyRunning(
+                f"The trace '{Trace.running.name}' is running in this kernel, and JAX can only take one at "
+                "a time: end it with %jaxtrace stop, then run this cell again. Nothing of this cell has "
+                "run."
+            )
+
+    def finish(
+        self,
+        outcome: Outcome,
+        *,
+        say: Callable[[str], None],
+        notebook: str = "",
+        magic: str = "",
+        cell: str = "",
+    ) -> Record:
+        """Stop, look at what was written, and publish the capture, whatever went wrong with the trace.
+
+        Raises StoreError when the capture can't be written.
+        """
+        Trace.running = None
+        written = self._stop(outcome, say)
+        contents = settle(self._writing, self.draft, outcome, written=written)
+        if self._perfetto:
+            self._add_perfetto(outcome)
+        environment = surroundings.trace_environment()
+        notices = [
+            *surroundings.notices_before(os.environ),
+            *self._profiler.notices,
+            *outcome.notices,
+            *surroundings.notices_after(environment["devices"], contents),
+        ]
+        if any(one.exceeds_json for one in contents):
+            notices.append(_UNTRUE_JSON)
+        return self.draft.publish(
+            status=outcome.status,
+            reason=outcome.reason,
+            notebook=notebook,
+            magic=magic,
+            cell=cell,
+            environment=environment,
+            summary=summary(outcome, contents),
+            notices=list(dict.fromkeys(notices)),
+        )
+
+    def abandon(self) -> None:
+        """Stop without keeping anything."""
+        Trace.running = None
+        try:
+            self._profiler.stop(self._trash(), lambda _: None)
+        except ProfilerError:
+            pass  # nothing of this trace is wanted
+        finally:
+            self.draft.discard()
+
+    def _stop(self, outcome: Outcome, say: Callable[[str], None]) -> bool:
+        """Stop the profiler; False when it failed to write the trace."""
+        written = False
+        try:
+            self._profiler.stop(self._trash(), say)
+            written = True
+        except StoppedByCell as error:
+            outcome.worsen(Status.PARTIAL, str(error))
+            written = True
+        except GivenUp as error:
+            outcome.worsen(Status.INTERRUPTED, str(error))
+        except ProfilerError as error:
+            outcome.worsen(Status.FAILED, str(error))
+        self.interrupted = self._profiler.interrupts > 0
+        if self.interrupted and written:
+            outcome.worsen(
+                Status.INTERRUPTED, "Interrupted while the trace was being written; what is listed is whole."
+            )
+        return written
+
+    def _trash(self) -> Path:
+        """Give a directory beside the draft which the store sweeps, should this process end too early."""
+        return self.draft.directory.with_name(f"trash-{self.draft.id}-0")
+
+    def _add_perfetto(self, outcome: Outcome) -> None:
+        session = self.draft.directory / "plugins" / "profile" / self.draft.session
+        source = next(iter(sorted(session.glob("*.trace.json.gz"))), None)
+        if source is None:
+            outcome.notices.append(
+                "There is no Perfetto file, since JAX wrote no trace.json.gz to make it of."
+            )
+            return
+        try:
+            write_perfetto(source, session / FILE_NAME)
+        except (OSError, ValueError) as error:
+            (session / FILE_NAME).unlink(missing_ok=True)
+            outcome.worsen(Status.PARTIAL, f"The Perfetto file could not be written: {error}.")
+
+
+def settle(writing: Path, draft: Draft, outcome: Outcome, *, written: bool = True) -> list[TraceContents]:
+    """Move the files written below `writing` to where XProf looks for the draft's session, and look into
+    them.
+
+    What no viewer could read gets a name that XProf passes over. Where JAX failed (`written` is False), only
+    whole files are kept, to make room: the disk may be full.
+    """
+    target = draft.directory / "plugins" / "profile" / draft.session
+    all_contents: list[TraceContents] = []
+    for path in sorted(path for path in writing.glob("plugins/profile/*/*") if path.is_file()):
+        place, whole = target / path.name, written
+        if path.name.endswith(".xplane.pb"):
+            contents = read_contents(path)
+            all_contents.append(contents)
+            whole = not contents.problem
+            if written and contents.problem:
+                outcome.worsen(Status.PARTIAL, contents.problem)
+                place = place.with_name(place.name + _UNREADABLE)
+        if whole or written:
+            target.mkdir(parents=True, exist_ok=True)
+            path.rename(place)
+    shutil.rmtree(writing, ignore_errors=True)
+    if written and not all_contents:
+        outcome.worsen(Status.FAILED, "JAX's profiler wrote no trace, and gave no reason.")
+    return all_contents
+
+
+def summary(outcome: Outcome, contents: Sequence[TraceContents]) -> dict[str, Any]:
+    """Give the record's `summary`: our own steps where we made them, else those that the cell marked."""
+    steps: Mapping[str, Any] | None = None
+    if outcome.step_durations_ms:
+        steps = summarize(outcome.step_name, outcome.step_durations_ms)
+    else:
+        marked = main_steps(contents)
+        if marked is not None:
+            steps = summarize(marked[0], [duration_ns / 1e6 for duration_ns in marked[1]])
+    headline = None
+    if steps is not None:
+        headline = {"label": "median step", "value": steps["median_ms"], "unit": "ms"}
+    elif outcome.wall_ms is not None:
+        headline = {"label": outcome.wall_label, "value": outcome.wall_ms, "unit": "ms"}
+    return {"headline": headline, "wall_ms": outcome.wall_ms, "steps": steps}
