@@ -35,6 +35,8 @@ export default tseslint.config(
         'error',
         { allowNumber: true }
       ],
+      // Lumino's signals take a method and its `this`.
+      '@typescript-eslint/unbound-method': 'off',
       eqeqeq: 'error'
     }
   },

@@ -1,5 +1,13 @@
-import type { JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { capturesPlugin } from './plugins/captures';
+import { cardPlugin } from './plugins/card';
+import { missingPlugin } from './plugins/missing';
+import { serverPlugin } from './plugins/server';
+import { viewersPlugin } from './plugins/viewers';
 
-const plugins: JupyterFrontEndPlugin<void>[] = [];
-
-export default plugins;
+export default [
+  serverPlugin,
+  capturesPlugin,
+  viewersPlugin,
+  cardPlugin,
+  missingPlugin
+];

@@ -1,0 +1,111 @@
+import { ServerConnection } from '@jupyterlab/services';
+
+import { problemOfError, problemOfResponse } from './problem';
+import type {
+  CaptureChanges,
+  ICapture,
+  ICapturePage,
+  ICaptureQuery,
+  IServerStatus,
+  IViewerState,
+  ViewerAction,
+  ViewerName
+} from './types';
+import { apiUrl } from './urls';
+
+export interface IRequestOptions {
+  /** Nobody asked for it just now: it must not keep an idle server alive. */
+  background?: boolean;
+}
+
+/** The REST routes of the server extension. Every method rejects with a RequestProblem. */
+export class Client {
+  constructor(readonly settings: ServerConnection.ISettings) {}
+
+  async status(options?: IRequestOptions): Promise<IServerStatus> {
+    return this.json<IServerStatus>('GET', ['status'], { options });
+  }
+
+  async captures(
+    query: ICaptureQuery,
+    offset: number,
+    limit: number,
+    options?: IRequestOptions
+  ): Promise<ICapturePage> {
+    const search: Record<string, string> = {
+      offset: String(offset),
+      limit: String(limit),
+      kind: query.kind,
+      notebook: query.notebook,
+      q: query.text
+    };
+    return this.json<ICapturePage>('GET', ['captures'], { search, options });
+  }
+
+  async capture(id: string, options?: IRequestOptions): Promise<ICapture> {
+    return this.json<ICapture>('GET', ['captures', id], { options });
+  }
+
+  async update(id: string, changes: CaptureChanges): Promise<void> {
+    await this.json('PATCH', ['captures', id], { body: changes });
+  }
+
+  async delete(id: string): Promise<void> {
+    await this.request('DELETE', ['captures', id], {});
+  }
+
+  async viewer(name: ViewerName, action: ViewerAction): Promise<IViewerState> {
+    return this.json<IViewerState>('POST', ['viewers', name], {
+      body: { action }
+    });
+  }
+
+  private async json<T>(
+    method: string,
+    segments: string[],
+    details: IRequestDetails
+  ): Promise<T> {
+    const response = await this.request(method, segments, details);
+    try {
+      return (await response.json()) as T;
+    } catch (error) {
+      throw problemOfError(error);
+    }
+  }
+
+  private async request(
+    method: string,
+    segments: string[],
+    { search = {}, body, options }: IRequestDetails
+  ): Promise<Response> {
+    const query = new URLSearchParams();
+    for (const [key, value] of Object.entries(search)) {
+      if (value) {
+        query.set(key, value);
+      }
+    }
+    if (options?.background) {
+      query.set('no_track_activity', '1');
+    }
+    const text = query.toString();
+    const url = apiUrl(this.settings, ...segments) + (text && `?${text}`);
+    const init: RequestInit =
+      body === undefined ? { method } : { method, body: JSON.stringify(body) };
+    let response: Response;
+    try {
+      response = await ServerConnection.makeRequest(url, init, this.settings);
+    } catch (error) {
+      throw problemOfError(error);
+    }
+    if (!response.ok) {
+      throw await problemOfResponse(response);
+    }
+    return response;
+  }
+}
+
+interface IRequestDetails {
+  search?: Record<string, string>;
+  body?: object;
+  options?: IRequestOptions | undefined;
+}

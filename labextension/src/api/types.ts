@@ -1,0 +1,120 @@
+/** The answers of the REST routes, as docs/architecture.md describes them. */
+
+/** The version of the routes that this front end speaks. */
+export const API = 1;
+
+/** Where the server tells that the store has changed. */
+export const CAPTURES_EVENT =
+  'https://jupyterlab-jaxprof.readthedocs.io/events/captures/v1';
+
+export type CaptureStatus = 'ok' | 'partial' | 'failed' | 'interrupted';
+
+export interface ICaptureFile {
+  path: string;
+  size_bytes: number;
+  role: string;
+}
+
+export interface IHeadline {
+  label: string;
+  value: number;
+  unit: string;
+}
+
+export interface ISteps {
+  name: string;
+  count: number;
+  median_ms: number;
+  min_ms: number;
+  max_ms: number;
+}
+
+/** A record that can't be read has a `problem`, and an empty summary. */
+export interface ISummary {
+  headline?: IHeadline | null;
+  wall_ms?: number | null;
+  steps?: ISteps | null;
+}
+
+/** A capture as the list shows it. */
+export interface ICaptureRow {
+  id: string;
+  kind: string;
+  name: string;
+  created: string;
+  status: CaptureStatus;
+  reason: string;
+  notebook: string;
+  magic: string;
+  files: ICaptureFile[];
+  summary: ISummary;
+  notices: string[];
+  xprof_run: string | null;
+  notes: string;
+  pinned: boolean;
+  size_bytes: number;
+  disk_bytes: number;
+  problem: string | null;
+}
+
+export interface IDevice {
+  id: number;
+  platform: string;
+  kind: string;
+}
+
+/** One capture, whole. */
+export interface ICapture extends ICaptureRow {
+  cell: string;
+  directory: string;
+  environment: {
+    jax?: string;
+    host?: string;
+    devices?: IDevice[];
+  };
+}
+
+export interface IOverLimit {
+  bytes: number;
+  ids: string[];
+}
+
+export interface ICapturePage {
+  captures: ICaptureRow[];
+  matched: number;
+  total: number;
+  size_bytes: number;
+  size_limit_bytes: number | null;
+  over_limit: IOverLimit;
+  problems: string[];
+}
+
+/** Filters of the list; an empty string filters nothing. */
+export interface ICaptureQuery {
+  kind: string;
+  notebook: string;
+  text: string;
+}
+
+/** What a user may change after a capture is published. */
+export type CaptureChanges = Partial<
+  Pick<ICaptureRow, 'name' | 'notes' | 'pinned'>
+>;
+
+export type ViewerName = 'xprof' | 'tensorboard';
+export type ViewerAction = 'start' | 'stop' | 'restart';
+
+export interface IViewerState {
+  name: ViewerName;
+  available: boolean;
+  state: 'stopped' | 'starting' | 'running' | 'failed';
+  message: string;
+  memory_bytes: number | null;
+}
+
+export interface IServerStatus {
+  version: string;
+  api: number;
+  store: { path: string; writable: boolean; problem: string | null };
+  viewers: Record<ViewerName, IViewerState>;
+}

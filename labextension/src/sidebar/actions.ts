@@ -1,0 +1,182 @@
+import {
+  Clipboard,
+  Dialog,
+  Notification,
+  showDialog
+} from '@jupyterlab/apputils';
+import type { TranslationBundle } from '@jupyterlab/translation';
+
+import { problemOfError } from '../api/problem';
+import type { CaptureChanges, ICaptureRow, IOverLimit } from '../api/types';
+import { archiveUrl, fileUrl } from '../api/urls';
+import { formatBytes } from '../format';
+import type { CapturesModel } from './model';
+
+/** Open XProf at a run. */
+export type OpenRun = (run: string, another: boolean) => void;
+
+/** What can be done with a capture. A failure is told in a notification; nothing rejects. */
+export class Actions {
+  constructor(
+    readonly model: CapturesModel,
+    private readonly _openRun: OpenRun,
+    private readonly _trans: TranslationBundle
+  ) {}
+
+  /** Open the capture in XProf; one that XProf can't read shows its details instead. */
+  open(row: ICaptureRow, another = false): void {
+    if (row.xprof_run) {
+      this._openRun(row.xprof_run, another);
+    } else {
+      this.model.setDetailsOpen(true);
+    }
+  }
+
+  /** Let the browser download one file; a capture without a second file needs no zip. */
+  download(row: ICaptureRow): void {
+    const only = row.files.length === 1 ? row.files[0] : undefined;
+    if (only) {
+      this.downloadFile(row, only.path);
+    } else {
+      this.downloadArchive(row);
+    }
+  }
+
+  downloadFile(row: ICaptureRow, path: string): void {
+    download(fileUrl(this.model.server.client.settings, row.id, path));
+  }
+
+  downloadArchive(row: ICaptureRow): void {
+    download(archiveUrl(this.model.server.client.settings, row.id));
+  }
+
+  async rename(row: ICaptureRow, name: string): Promise<void> {
+    if (name && name !== row.name) {
+      await this._update(row, { name }, this._trans.__('Renamed to %1', name));
+    }
+  }
+
+  async togglePin(row: ICaptureRow): Promise<void> {
+    const message = row.pinned
+      ? this._trans.__('Unpinned %1', row.name)
+      : this._trans.__('Pinned %1', row.name);
+    await this._update(row, { pinned: !row.pinned }, message);
+  }
+
+  async saveNotes(row: ICaptureRow, notes: string): Promise<void> {
+    if (notes !== row.notes) {
+      await this._update(row, { notes }, this._trans.__('Notes saved'));
+    }
+  }
+
+  async delete(row: ICaptureRow): Promise<void> {
+    const trans = this._trans;
+    const body = row.pinned
+      ? trans.__(
+          'It is pinned. Its files (%1) are deleted from the disk for good.',
+          formatBytes(row.disk_bytes)
+        )
+      : trans.__(
+          'Its files (%1) are deleted from the disk for good.',
+          formatBytes(row.disk_bytes)
+        );
+    if (await this._confirm(trans.__('Delete “%1”?', row.name), body)) {
+      await this._delete([row.id], trans.__('Deleted %1', row.name));
+    }
+  }
+
+  /** Delete what the server names as the oldest captures that are not pinned. */
+  async deleteOldest(over: IOverLimit): Promise<void> {
+    const trans = this._trans;
+    const title = trans._n(
+      'Delete the oldest capture?',
+      'Delete the oldest %1 captures?',
+      over.ids.length
+    );
+    const body = trans.__(
+      'The captures take %1 more than the limit. Pinned captures are kept. What is deleted is gone for good.',
+      formatBytes(over.bytes)
+    );
+    if (await this._confirm(title, body)) {
+      await this._delete(
+        over.ids,
+        trans._n('Deleted one capture', 'Deleted %1 captures', over.ids.length)
+      );
+    }
+  }
+
+  async copyPath(row: ICaptureRow): Promise<void> {
+    try {
+      const { directory } = await this.model.server.client.capture(row.id);
+      this.copy(directory, this._trans.__('Path copied'));
+    } catch (error) {
+      this._tell(this._trans.__('The path could not be got.'), error);
+    }
+  }
+
+  copyRun(row: ICaptureRow): void {
+    if (row.xprof_run) {
+      this.copy(row.xprof_run, this._trans.__('Run name copied'));
+    }
+  }
+
+  copy(text: string, message: string): void {
+    Clipboard.copyToSystem(text);
+    this.model.announce(message);
+  }
+
+  private async _confirm(title: string, body: string): Promise<boolean> {
+    const trans = this._trans;
+    const result = await showDialog({
+      title,
+      body,
+      buttons: [
+        Dialog.cancelButton({ label: trans.__('Cancel') }),
+        Dialog.warnButton({ label: trans.__('Delete') })
+      ],
+      defaultButton: 0
+    });
+    return result.button.accept;
+  }
+
+  private async _update(
+    row: ICaptureRow,
+    changes: CaptureChanges,
+    message: string
+  ): Promise<void> {
+    try {
+      await this.model.update(row, changes);
+      this.model.announce(message);
+    } catch (error) {
+      this._tell(this._trans.__('The change was not saved.'), error);
+    }
+  }
+
+  private async _delete(
+    ids: readonly string[],
+    message: string
+  ): Promise<void> {
+    try {
+      await this.model.delete(ids);
+      this.model.announce(message);
+    } catch (error) {
+      this._tell(this._trans.__('Not everything was deleted.'), error);
+    }
+  }
+
+  private _tell(what: string, error: unknown): void {
+    Notification.error(`${what} ${problemOfError(error).message}`, {
+      autoClose: 8000
+    });
+  }
+}
+
+/** A plain download by the browser: any size, and nothing of it in the page's memory. */
+function download(url: string): void {
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = '';
+  document.body.appendChild(link);
+  link.click();
+  link.remove();
+}

@@ -1,0 +1,230 @@
+import type { TranslationBundle } from '@jupyterlab/translation';
+import { closeIcon, copyIcon, downloadIcon } from '@jupyterlab/ui-components';
+import React, { useEffect, useState } from 'react';
+
+import { problemOfError } from '../api/problem';
+import type { ICapture, ICaptureRow } from '../api/types';
+import { formatBytes, formatMilliseconds } from '../format';
+import type { Actions } from './actions';
+import { kindName, statusName } from './row';
+
+interface IDetailsProps {
+  row: ICaptureRow;
+  actions: Actions;
+  trans: TranslationBundle;
+}
+
+/** The selected capture: why it is not whole, what it measured, its files, and the user's notes. */
+export function Details(props: IDetailsProps): React.JSX.Element {
+  const { row, actions, trans } = props;
+  const { capture, failure } = useCapture(row, actions);
+  const status = statusName(row, trans);
+  return (
+    <section
+      className="jp-JaxProf-details"
+      aria-label={trans.__('Details of %1', row.name)}
+    >
+      <header>
+        <h3 title={row.name}>{row.name}</h3>
+        <button
+          className="jp-JaxProf-iconButton"
+          title={trans.__('Close the details')}
+          aria-label={trans.__('Close the details')}
+          onClick={() => {
+            actions.model.setDetailsOpen(false);
+            actions.model.focusSelected();
+          }}
+        >
+          <closeIcon.react tag="span" />
+        </button>
+      </header>
+      {status && (
+        <p className="jp-JaxProf-reason">
+          <b>{status}.</b> {row.problem ?? row.reason}
+        </p>
+      )}
+      {row.notices.map(notice => (
+        <p key={notice} className="jp-JaxProf-notice">
+          {notice}
+        </p>
+      ))}
+      {failure && <p className="jp-JaxProf-notice">{failure}</p>}
+      <Facts row={row} capture={capture} actions={actions} trans={trans} />
+      <Files {...props} />
+      {row.problem === null && <Notes key={row.id} {...props} />}
+    </section>
+  );
+}
+
+/** Ask for the whole record, anew when the row has changed. */
+function useCapture(
+  row: ICaptureRow,
+  actions: Actions
+): { capture: ICapture | null; failure: string } {
+  const [capture, setCapture] = useState<ICapture | null>(null);
+  const [failure, setFailure] = useState('');
+  const client = actions.model.server.client;
+  useEffect(() => {
+    let wanted = true;
+    setFailure('');
+    if (row.problem === null) {
+      client.capture(row.id, { background: true }).then(
+        answer => {
+          if (wanted) {
+            setCapture(answer);
+          }
+        },
+        (error: unknown) => {
+          if (wanted) {
+            setFailure(problemOfError(error).message);
+          }
+        }
+      );
+    }
+    return () => {
+      wanted = false;
+    };
+  }, [client, row.id, row.problem]);
+  return { capture: capture?.id === row.id ? capture : null, failure };
+}
+
+function Facts(props: {
+  row: ICaptureRow;
+  capture: ICapture | null;
+  actions: Actions;
+  trans: TranslationBundle;
+}): React.JSX.Element {
+  const { row, capture, actions, trans } = props;
+  const { headline, wall_ms: wall, steps } = row.summary;
+  const environment = capture?.environment;
+  const facts: [string, string][] = [
+    [trans.__('Kind'), kindName(row.kind, trans)],
+    [trans.__('Created'), new Date(row.created).toLocaleString()],
+    [trans.__('Notebook'), row.notebook],
+    [trans.__('Magic'), row.magic],
+    [
+      trans.__('Steps'),
+      steps
+        ? trans.__(
+            '%1 × %2, median %3 (%4 to %5)',
+            steps.count,
+            steps.name,
+            formatMilliseconds(steps.median_ms),
+            formatMilliseconds(steps.min_ms),
+            formatMilliseconds(steps.max_ms)
+          )
+        : ''
+    ],
+    [
+      trans.__('Wall time'),
+      typeof wall === 'number' ? formatMilliseconds(wall) : ''
+    ],
+    [trans.__('Devices'), devicesOf(capture)],
+    [trans.__('JAX'), environment?.jax ?? ''],
+    [trans.__('Host'), environment?.host ?? '']
+  ];
+  return (
+    <dl className="jp-JaxProf-facts" data-headline={headline?.label}>
+      {facts
+        .filter(fact => fact[1] !== '')
+        .map(([name, value]) => (
+          <React.Fragment key={name}>
+            <dt>{name}</dt>
+            <dd title={value}>{value}</dd>
+          </React.Fragment>
+        ))}
+      {capture && (
+        <>
+          <dt>{trans.__('Directory')}</dt>
+          <dd className="jp-JaxProf-withButton" title={capture.directory}>
+            <bdi>{capture.directory}</bdi>
+            <button
+              className="jp-JaxProf-iconButton"
+              title={trans.__('Copy the path')}
+              aria-label={trans.__('Copy the path')}
+              onClick={() => {
+                actions.copy(capture.directory, trans.__('Path copied'));
+              }}
+            >
+              <copyIcon.react tag="span" />
+            </button>
+          </dd>
+        </>
+      )}
+    </dl>
+  );
+}
+
+/** '8 × NVIDIA H200', one part for each kind of device. */
+function devicesOf(capture: ICapture | null): string {
+  const counts = new Map<string, number>();
+  for (const { kind, platform } of capture?.environment.devices ?? []) {
+    const name = kind || platform;
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  return [...counts].map(([name, count]) => `${count} × ${name}`).join(', ');
+}
+
+function Files(props: IDetailsProps): React.JSX.Element | null {
+  const { row, actions, trans } = props;
+  if (row.files.length === 0) {
+    return null;
+  }
+  return (
+    <>
+      <h4>
+        {trans.__('Files')}
+        {row.files.length > 1 && (
+          <button
+            className="jp-JaxProf-linkButton"
+            onClick={() => {
+              actions.downloadArchive(row);
+            }}
+          >
+            {trans.__('Download all (zip)')}
+          </button>
+        )}
+      </h4>
+      <ul className="jp-JaxProf-files">
+        {row.files.map(({ path, size_bytes }) => (
+          <li key={path}>
+            <span className="jp-JaxProf-path" title={path}>
+              <bdi>{path}</bdi>
+            </span>
+            <span className="jp-JaxProf-number">{formatBytes(size_bytes)}</span>
+            <button
+              className="jp-JaxProf-iconButton"
+              title={trans.__('Download')}
+              aria-label={trans.__('Download %1', path)}
+              onClick={() => {
+                actions.downloadFile(row, path);
+              }}
+            >
+              <downloadIcon.react tag="span" />
+            </button>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+/** The user's notes, saved when the field is left. */
+function Notes(props: IDetailsProps): React.JSX.Element {
+  const { row, actions, trans } = props;
+  return (
+    <>
+      <h4>{trans.__('Notes')}</h4>
+      <textarea
+        className="jp-JaxProf-notes jp-mod-styled"
+        aria-label={trans.__('Notes')}
+        placeholder={trans.__('What was this run about?')}
+        defaultValue={row.notes}
+        rows={3}
+        onBlur={event => {
+          void actions.saveNotes(row, event.currentTarget.value);
+        }}
+      />
+    </>
+  );
+}

@@ -1,0 +1,244 @@
+import type { TranslationBundle } from '@jupyterlab/translation';
+import { ReactWidget, refreshIcon, UseSignal } from '@jupyterlab/ui-components';
+import type { Message } from '@lumino/messaging';
+import React, { useEffect, useState } from 'react';
+
+import { jaxprofIcon } from '../icons';
+import { VERSION } from '../version';
+import type { Actions } from './actions';
+import { Details } from './details';
+import { Filters } from './filters';
+import { Footer } from './footer';
+import { CaptureList } from './list';
+import type { CapturesModel } from './model';
+import { ProblemView } from './problem';
+import { EmptyState, EXAMPLE_LINE, Loading, NothingFound } from './states';
+
+const AGE_MS = 30_000;
+
+export interface IPanelOptions {
+  model: CapturesModel;
+  actions: Actions;
+  trans: TranslationBundle;
+  /** Open XProf at no run in particular. */
+  openXprof: () => void;
+  /** Put a line above the active cell's code; null when no notebook is active. */
+  insertLine: () => ((line: string) => void) | null;
+}
+
+/** The sidebar 'JaxProf'. */
+export class CapturesPanel extends ReactWidget {
+  constructor(private readonly _options: IPanelOptions) {
+    super();
+    this.id = 'jaxprof-captures';
+    this.addClass('jp-JaxProf-panel');
+    this.title.icon = jaxprofIcon;
+    this.title.caption = _options.trans.__('JaxProf');
+    this.node.setAttribute('role', 'region');
+    this.node.setAttribute('aria-label', _options.trans.__('JaxProf'));
+  }
+
+  protected override onAfterShow(msg: Message): void {
+    super.onAfterShow(msg);
+    this._look();
+  }
+
+  protected override onAfterAttach(msg: Message): void {
+    super.onAfterAttach(msg);
+    document.addEventListener('visibilitychange', this._look);
+    this._look();
+  }
+
+  protected override onAfterHide(msg: Message): void {
+    super.onAfterHide(msg);
+    this._look();
+  }
+
+  protected override onBeforeDetach(msg: Message): void {
+    document.removeEventListener('visibilitychange', this._look);
+    this._options.model.isVisible = false;
+    super.onBeforeDetach(msg);
+  }
+
+  protected override onActivateRequest(): void {
+    const { model } = this._options;
+    if (model.selected) {
+      model.focusSelected();
+    } else {
+      this.node.querySelector<HTMLElement>('input, button')?.focus();
+    }
+  }
+
+  protected render(): React.JSX.Element {
+    return (
+      <UseSignal signal={this._options.model.stateChanged}>
+        {() => <Panel {...this._options} />}
+      </UseSignal>
+    );
+  }
+
+  private readonly _look = (): void => {
+    this._options.model.isVisible =
+      this.isVisible && document.visibilityState === 'visible';
+  };
+}
+
+function Panel(props: IPanelOptions): React.JSX.Element {
+  const { model, actions, trans, openXprof } = props;
+  const now = useNow(model.isVisible);
+  const selected = model.selected;
+  return (
+    <>
+      <header className="jp-JaxProf-header">
+        <h2>{trans.__('Captures')}</h2>
+        <button
+          className="jp-JaxProf-iconButton"
+          title={trans.__('Open XProf')}
+          aria-label={trans.__('Open XProf')}
+          onClick={openXprof}
+        >
+          <jaxprofIcon.react tag="span" />
+        </button>
+        <button
+          className="jp-JaxProf-iconButton"
+          title={trans.__('Refresh')}
+          aria-label={trans.__('Refresh')}
+          onClick={() => {
+            void model.reload();
+          }}
+        >
+          <refreshIcon.react tag="span" />
+        </button>
+      </header>
+      <Body {...props} now={now} />
+      {model.detailsOpen && selected && (
+        <Details row={selected} actions={actions} trans={trans} />
+      )}
+      {model.totals && (
+        <Footer
+          totals={model.totals}
+          filtered={model.isFiltered}
+          trans={trans}
+          onDeleteOldest={over => {
+            void actions.deleteOldest(over);
+          }}
+        />
+      )}
+      <div className="jp-JaxProf-announcer" role="status" aria-live="polite">
+        {model.announcement}
+      </div>
+    </>
+  );
+}
+
+function Body(props: IPanelOptions & { now: Date }): React.JSX.Element {
+  const { model, actions, trans, insertLine, now } = props;
+  const problem = model.server.problem;
+  const totals = model.totals;
+  if (problem) {
+    const retry = (): void => {
+      void model.reload();
+    };
+    return <ProblemView problem={problem} onRetry={retry} trans={trans} />;
+  }
+  if (!totals) {
+    return <Loading trans={trans} />;
+  }
+  const insert = insertLine();
+  return (
+    <>
+      <Warnings model={model} trans={trans} />
+      {(totals.total > 0 || model.isFiltered) && (
+        <Filters
+          query={model.query}
+          kinds={model.kinds}
+          notebooks={model.notebooks}
+          trans={trans}
+          onChange={changes => {
+            void model.filter(changes);
+          }}
+        />
+      )}
+      {model.rows.length > 0 ? (
+        <CaptureList
+          key={JSON.stringify(model.query)}
+          model={model}
+          actions={actions}
+          now={now}
+          trans={trans}
+        />
+      ) : model.isFiltered ? (
+        <NothingFound
+          trans={trans}
+          onClear={() => {
+            void model.clearFilters();
+          }}
+        />
+      ) : (
+        <EmptyState
+          trans={trans}
+          onCopy={() => {
+            actions.copy(`${EXAMPLE_LINE}\n`, trans.__('Copied'));
+          }}
+          onInsert={
+            insert &&
+            (() => {
+              insert(EXAMPLE_LINE);
+            })
+          }
+        />
+      )}
+    </>
+  );
+}
+
+/** What is wrong but leaves the list usable. */
+function Warnings(props: {
+  model: CapturesModel;
+  trans: TranslationBundle;
+}): React.JSX.Element {
+  const { model, trans } = props;
+  const other = model.server.otherVersion;
+  const problems = new Set(model.totals?.problems);
+  const store = model.server.status?.store.problem;
+  if (store) {
+    problems.add(store);
+  }
+  if (other !== null) {
+    problems.add(
+      trans.__(
+        'The server runs jupyterlab-jaxprof %1, this page has %2: run “pip install -U jupyterlab-jaxprof”, restart the server and reload this page.',
+        other,
+        VERSION
+      )
+    );
+  }
+  return (
+    <>
+      {[...problems].map(text => (
+        <p key={text} className="jp-JaxProf-warning" role="alert">
+          {text}
+        </p>
+      ))}
+    </>
+  );
+}
+
+/** The time now, renewed now and then while somebody looks. */
+function useNow(active: boolean): Date {
+  const [now, setNow] = useState(() => new Date());
+  useEffect(() => {
+    if (!active) {
+      return;
+    }
+    const update = (): void => {
+      setNow(new Date());
+    };
+    update();
+    const timer = window.setInterval(update, AGE_MS);
+    return () => {
+      window.clearInterval(timer);
+    };
+  }, [active]);
+  return now;
+}

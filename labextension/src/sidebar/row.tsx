@@ -1,0 +1,256 @@
+import type { TranslationBundle } from '@jupyterlab/translation';
+import { ellipsesIcon, launchIcon } from '@jupyterlab/ui-components';
+import React from 'react';
+
+import type { ICaptureRow } from '../api/types';
+import { baseName, formatAge, formatBytes, formatQuantity } from '../format';
+import { kindIcon, pinIcon, warningIcon } from '../icons';
+import { RenameInput } from './rename';
+
+export interface IRowProps {
+  row: ICaptureRow;
+  index: number;
+  top: number;
+  now: Date;
+  selected: boolean;
+  renaming: boolean;
+  trans: TranslationBundle;
+  onSelect: (row: ICaptureRow) => void;
+  onOpen: (row: ICaptureRow) => void;
+  onRename: (row: ICaptureRow, name: string | null) => void;
+}
+
+export function kindName(kind: string, trans: TranslationBundle): string {
+  switch (kind) {
+    case 'trace':
+      return trans.__('Trace');
+    case 'time':
+      return trans.__('Timing');
+    case 'nsys':
+      return trans.__('Nsight Systems');
+    case 'memory':
+      return trans.__('Memory');
+    case 'sweep':
+      return trans.__('Sweep');
+    default:
+      return kind || trans.__('Unknown');
+  }
+}
+
+/** The word for a status that is not 'ok'; empty when all is well. */
+export function statusName(row: ICaptureRow, trans: TranslationBundle): string {
+  if (row.problem !== null) {
+    return trans.__('Unreadable');
+  }
+  switch (row.status) {
+    case 'ok':
+      return '';
+    case 'partial':
+      return trans.__('Partial');
+    case 'failed':
+      return trans.__('Failed');
+    case 'interrupted':
+      return trans.__('Interrupted');
+  }
+}
+
+export function headlineOf(row: ICaptureRow): string {
+  const headline = row.summary.headline;
+  return headline ? formatQuantity(headline.value, headline.unit) : '';
+}
+
+/** The whole row as a sentence, for a screen reader. */
+function labelOf(
+  row: ICaptureRow,
+  age: string,
+  trans: TranslationBundle
+): string {
+  const headline = row.summary.headline;
+  return [
+    row.name,
+    kindName(row.kind, trans),
+    headline ? `${headline.label} ${headlineOf(row)}` : '',
+    age,
+    formatBytes(row.size_bytes),
+    statusName(row, trans),
+    row.problem ?? row.reason,
+    row.pinned ? trans.__('pinned') : ''
+  ]
+    .filter(Boolean)
+    .join(', ');
+}
+
+/** One capture: two lines of text, two numbers, and on hover or focus two buttons. */
+export function CaptureRow(props: IRowProps): React.JSX.Element {
+  const { row, index, top, now, selected, renaming, trans } = props;
+  const created = new Date(row.created);
+  const age = formatAge(created, now);
+  const Icon = kindIcon(row.kind);
+  const classes = ['jp-JaxProf-row'];
+  if (selected) {
+    classes.push('jp-mod-selected');
+  }
+  if (renaming) {
+    classes.push('jp-mod-editing');
+  }
+  return (
+    <div
+      role="row"
+      className={classes.join(' ')}
+      style={{ top }}
+      data-id={row.id}
+      aria-rowindex={index + 1}
+      aria-selected={selected}
+      aria-label={labelOf(row, age, trans)}
+      tabIndex={selected ? 0 : -1}
+      onMouseDown={() => {
+        props.onSelect(row);
+      }}
+      onFocus={() => {
+        props.onSelect(row);
+      }}
+      onContextMenu={() => {
+        props.onSelect(row);
+      }}
+      onDoubleClick={() => {
+        if (!renaming) {
+          props.onOpen(row);
+        }
+      }}
+    >
+      <div role="gridcell" className="jp-JaxProf-kind">
+        <Icon.react tag="span" title={kindName(row.kind, trans)} />
+      </div>
+      <div role="gridcell" className="jp-JaxProf-what">
+        {renaming ? (
+          <RenameInput
+            name={row.name}
+            label={trans.__('New name')}
+            onEnd={name => {
+              props.onRename(row, name);
+            }}
+          />
+        ) : (
+          <NameLine row={row} trans={trans} />
+        )}
+        <MetaLine row={row} age={age} created={created} trans={trans} />
+      </div>
+      <div role="gridcell" className="jp-JaxProf-numbers">
+        <div
+          className="jp-JaxProf-headline"
+          title={row.summary.headline?.label}
+        >
+          {headlineOf(row)}
+        </div>
+        <div
+          title={trans.__(
+            'Files: %1. On disk, with the caches of XProf: %2.',
+            formatBytes(row.size_bytes),
+            formatBytes(row.disk_bytes)
+          )}
+        >
+          {formatBytes(row.size_bytes)}
+        </div>
+      </div>
+      <RowButtons {...props} />
+    </div>
+  );
+}
+
+function NameLine(props: {
+  row: ICaptureRow;
+  trans: TranslationBundle;
+}): React.JSX.Element {
+  const { row, trans } = props;
+  const title = row.notes ? `${row.name}\n\n${row.notes}` : row.name;
+  return (
+    <div className="jp-JaxProf-nameLine">
+      <span className="jp-JaxProf-name" title={title}>
+        {row.name}
+      </span>
+      {row.pinned && (
+        <pinIcon.react
+          tag="span"
+          className="jp-JaxProf-pin"
+          title={trans.__('Pinned')}
+        />
+      )}
+    </div>
+  );
+}
+
+function MetaLine(props: {
+  row: ICaptureRow;
+  age: string;
+  created: Date;
+  trans: TranslationBundle;
+}): React.JSX.Element {
+  const { row, age, created, trans } = props;
+  const status = statusName(row, trans);
+  return (
+    <div className="jp-JaxProf-meta">
+      {status && (
+        <span
+          className="jp-JaxProf-status"
+          data-status={row.problem === null ? row.status : 'failed'}
+          title={row.problem ?? row.reason}
+        >
+          <warningIcon.react tag="span" />
+          {status}
+        </span>
+      )}
+      <span title={created.toLocaleString()}>{age}</span>
+      {row.notebook && (
+        <span className="jp-JaxProf-notebook" title={row.notebook}>
+          {baseName(row.notebook)}
+        </span>
+      )}
+    </div>
+  );
+}
+
+function RowButtons(props: IRowProps): React.JSX.Element {
+  const { row, trans } = props;
+  return (
+    <div role="gridcell" className="jp-JaxProf-rowButtons">
+      {row.xprof_run && (
+        <button
+          className="jp-JaxProf-iconButton"
+          tabIndex={-1}
+          title={trans.__('Open in XProf')}
+          aria-label={trans.__('Open in XProf')}
+          onClick={() => {
+            props.onOpen(row);
+          }}
+        >
+          <launchIcon.react tag="span" />
+        </button>
+      )}
+      <button
+        className="jp-JaxProf-iconButton"
+        tabIndex={-1}
+        title={trans.__('More actions')}
+        aria-label={trans.__('More actions')}
+        aria-haspopup="menu"
+        onClick={event => {
+          openContextMenu(event.currentTarget);
+        }}
+      >
+        <ellipsesIcon.react tag="span" />
+      </button>
+    </div>
+  );
+}
+
+/** Open JupyterLab's context menu below a button, as a right click there would. */
+function openContextMenu(button: HTMLElement): void {
+  const { left, bottom } = button.getBoundingClientRect();
+  button.dispatchEvent(
+    new MouseEvent('contextmenu', {
+      bubbles: true,
+      cancelable: true,
+      clientX: left,
+      clientY: bottom
+    })
+  );
+}

@@ -1,0 +1,28 @@
+import { Token } from '@lumino/coreutils';
+
+import type { Server } from './api/server';
+
+/** The server's half, as the plugins share it. */
+export const IServer = new Token<Server>(
+  'jupyterlab-jaxprof:IServer',
+  'The server half of jupyterlab-jaxprof: its REST client and its status.'
+);
+
+export namespace CommandIDs {
+  export const show = 'jaxprof:show';
+  export const refresh = 'jaxprof:refresh';
+  export const open = 'jaxprof:open';
+  export const openAnother = 'jaxprof:open-another';
+  export const download = 'jaxprof:download';
+  export const downloadArchive = 'jaxprof:download-archive';
+  export const rename = 'jaxprof:rename';
+  export const pin = 'jaxprof:pin';
+  export const details = 'jaxprof:details';
+  export const copyPath = 'jaxprof:copy-path';
+  export const copyRun = 'jaxprof:copy-run';
+  export const remove = 'jaxprof:delete';
+  export const openXprof = 'jaxprof:open-xprof';
+  export const openTensorboard = 'jaxprof:open-tensorboard';
+  export const restartXprof = 'jaxprof:restart-xprof';
+  export const stopXprof = 'jaxprof:stop-xprof';
+}
