@@ -371,7 +371,8 @@ def _nsight(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield _problem(
             f"nsys {nsys['version']} drops every range of nvtx {nvtx} without a word: it lacks a call that "
             "nvtx makes since 0.2.12.",
-            "Install Nsight Systems 2025.3 or later. Or else r" + _pip("'nvtx<0.2.12'", "the kernel")[1:],
+            "Install Nsight Systems 2025.3 or later, or an older nvtx. "
+            + _pip("'nvtx<0.2.12'", "the kernel"),
         )
     real = Path(nsys["path"]).resolve()
     if real.parent.name.startswith("target-linux") and not list(real.parent.parent.glob("host-linux*")):
@@ -385,10 +386,10 @@ def _permission_problems(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     have: Mapping[str, Any] = found["permissions"]
     if have["gpu_profiling_admin_only"] and not have["sys_admin"]:
         yield _problem(
-            "The NVIDIA driver lets only administrators profile: traces will lack device events "
+            "The NVIDIA driver lets only administrators profile: traces lack device events "
             "(CUPTI_ERROR_INSUFFICIENT_PRIVILEGES).",
-            "Ask the administrator to load the driver with NVreg_RestrictProfilingToAdminUsers=0, or to start "
-            "the container with --cap-add=SYS_ADMIN.",
+            "Ask the administrator to load the driver with NVreg_RestrictProfilingToAdminUsers=0, or to "
+            "start the container with --cap-add=SYS_ADMIN.",
         )
     if found["tools"].get("nsys") is None:
         return
