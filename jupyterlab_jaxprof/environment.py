@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -105,7 +106,7 @@ def _problem(what: str, remedy: str, *, needed: bool = False) -> dict[str, Any]:
 
 
 def _pip(wanted: str, restart: str) -> str:
-    return f"Run: {sys.executable} -m pip install {wanted}, then restart {restart}."
+    return f"Run: {shlex.quote(sys.executable)} -m pip install {wanted}, then restart {restart}."
 
 
 # Tools and devices

@@ -46,15 +46,12 @@ def status(shell: InteractiveShell) -> Sheet:
     """Say in a few lines what there is: version, store, magics."""
     version = environment.versions()["jupyterlab-jaxprof"]
     hint = Fact("", "%jaxprof doctor looks at tools, versions, devices and permissions, and says what helps.")
-    store = Section("Store", _store_facts(Store.default()))
-    return Sheet(
-        f"jupyterlab-jaxprof {version or '(from its source, not installed)'}",
-        [
-            Section("Store", _store_facts(Store.default())),
-            Section("Magics", _magic_facts(shell)),
-            Section("", [hint]),
-        ],
-    )
+    sections = [
+        Section("Store", _store_facts(Store.default())),
+        Section("Magics", _magic_facts(shell)),
+        Section("", [hint]),
+    ]
+    return Sheet(f"jupyterlab-jaxprof {version or '(from its source, not installed)'}", sections)
 
 
 def doctor(shell: InteractiveShell) -> Sheet:
@@ -106,8 +103,8 @@ def _store_facts(store: Store) -> list[Fact]:
                 "limit",
                 f"The store is {units.size(page.over_limit.bytes)} over its limit.",
                 "advice",
-                f"Nothing is deleted by itself: delete the oldest {oldest} in the sidebar, pin what you want to "
-                "keep, or raise JAXPROF_SIZE_LIMIT.",
+                f"Nothing is deleted by itself: delete the oldest {oldest} in the sidebar, pin what you want "
+                "to keep, or raise JAXPROF_SIZE_LIMIT.",
             )
         )
     return facts + [
@@ -128,7 +125,7 @@ def _problem_fact(problem: Mapping[str, Any]) -> Fact:
 
 
 def _device_facts() -> tuple[list[Fact], list[Fact]]:
-    """Ask JAX for its devices, where it is installed; a JAX that does not start is a problem with its reason."""
+    """Ask JAX for its devices, where it is installed; one that does not start is a problem, with its reason."""
     if find_spec("jax") is None:
         return [Fact("JAX", "is not installed in this kernel's environment")], []
     try:
