@@ -14,7 +14,7 @@ __all__ = ["JaxProfApp"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the application only when asked for: the viewers' processes import this package without Jupyter."""
+    """Import the application when asked for: the viewers' processes import this package without it."""
     if name == "JaxProfApp":
         from jupyterlab_jaxprof.server.app import JaxProfApp
 
@@ -22,7 +22,7 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def _jupyter_server_extension_points() -> list[dict[str, Any]]:
+def _jupyter_server_extension_points() -> list[dict[str, Any]]:  # pyright: ignore[reportUnusedFunction]
     from jupyterlab_jaxprof.server.app import JaxProfApp
 
     return [{"module": "jupyterlab_jaxprof.server", "app": JaxProfApp}]

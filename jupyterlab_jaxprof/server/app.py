@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from jupyter_events import EventLogger
 from jupyter_server.extension.application import ExtensionApp
 from traitlets import Bool, Float, Integer, Unicode
 
@@ -64,7 +65,8 @@ class JaxProfApp(ExtensionApp):
             ),
             log=self.log,
         )
-        self.watcher = StoreWatcher(self.store, self.serverapp.event_logger, self.log)
+        assert self.serverapp is not None
+        self.watcher = StoreWatcher(self.store, cast("EventLogger", self.serverapp.event_logger), self.log)
         os.environ["JAXPROF_DIR"] = str(self.store.root)
         os.environ["JAXPROF_BASE_URL"] = self.serverapp.base_url
         if self.size_limit_bytes:

@@ -6,9 +6,9 @@ import io
 import os
 import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import IO, Any, BinaryIO, cast
 
 READ_BYTES = 1 << 20
 # Deflating these again costs time and saves nothing.
@@ -33,8 +33,8 @@ class _Sink(io.RawIOBase):
     def writable(self) -> bool:
         return True
 
-    def write(self, data: object, /) -> int:
-        block = bytes(data)  # type: ignore[arg-type]
+    def write(self, data: Any, /) -> int:
+        block = bytes(data)
         self._pending.append(block)
         return len(block)
 
@@ -44,14 +44,14 @@ class _Sink(io.RawIOBase):
         return block
 
 
-def zip_chunks(entries: list[Entry], folder: str) -> Iterator[bytes]:
+def zip_chunks(entries: list[Entry], folder: str) -> Generator[bytes]:
     """Give a zip of `entries`, all below `folder`, piece by piece; no piece is empty.
 
     Raises:
         OSError: if a file can't be read; what was given until then is no whole archive.
     """
     sink = _Sink()
-    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED, allowZip64=True) as archive:  # type: ignore[arg-type]
+    with zipfile.ZipFile(cast("IO[bytes]", sink), "w", zipfile.ZIP_DEFLATED) as archive:
         for entry in entries:
             with entry.open() as source:
                 info = _info(f"{folder}/{entry.path}", source)

@@ -1,4 +1,4 @@
-"""Files and whole captures, streamed at constant memory: ranges, ETags, any Unicode name, a zip without a copy."""
+"""Files and whole captures, streamed at constant memory: ranges, any Unicode name, a zip without a copy."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import mimetypes
 import os
 import re
 import unicodedata
+from collections.abc import Iterator
 from email.utils import formatdate
 from typing import Any, BinaryIO
 from urllib.parse import quote
@@ -86,7 +87,7 @@ class FileHandler(DownloadHandler):
     def _range(self, size: int, etag: str, modified: str) -> tuple[int, int]:
         """The half-open range of bytes to send; sets 206 and Content-Range where it isn't the whole file.
 
-        Several ranges at once, a malformed header and an outdated If-Range get the whole file, as RFC 9110 allows.
+        Several ranges at once, a malformed header and an outdated If-Range get the whole file (RFC 9110).
         """
         condition = self.request.headers.get("If-Range")
         match = RANGE.fullmatch(self.request.headers.get("Range", "").replace(" ", ""))
@@ -129,7 +130,7 @@ class ArchiveHandler(DownloadHandler):
         entries = await self._prepare(capture_id)
         chunks = zip_chunks(entries, capture_id)
         try:
-            while chunk := await self.off_loop(next, chunks, b""):
+            while chunk := await self.off_loop(_next_chunk, chunks):
                 if not await self.send(chunk):
                     return
         finally:
@@ -157,6 +158,10 @@ def _contents(store: Store, capture_id: str) -> tuple[str, list[Entry]]:
         store.open(capture_id, file.path).close()
         entries.append(Entry(file.path, lambda path=file.path: store.open(capture_id, path)))
     return record.name, entries
+
+
+def _next_chunk(chunks: Iterator[bytes]) -> bytes:
+    return next(chunks, b"")
 
 
 def content_disposition(name: str) -> str:

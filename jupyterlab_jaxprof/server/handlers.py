@@ -11,11 +11,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from jupyter_server.base.handlers import APIHandler
 from tornado import web
 
-from jupyterlab_jaxprof.captures.record import RecordError
-from jupyterlab_jaxprof.captures.store import StoreError
+from jupyterlab_jaxprof.captures import (
+    InvalidValue,
+    RecordError,
+    StoreError,
+    UnknownCapture,
+    UnreadableCapture,
+)
 
 if TYPE_CHECKING:
-    from jupyterlab_jaxprof.captures.store import Store
+    from jupyterlab_jaxprof.captures import Store
     from jupyterlab_jaxprof.server.app import JaxProfApp
 
 T = TypeVar("T")
@@ -26,7 +31,7 @@ CAPTURE_ID = r"(\d{8}-\d{6}-\d{3}-[0-9a-f]{6})"
 
 DEFAULT_SENTENCES = {
     400: "The request could not be understood.",
-    403: "This request is not allowed: log in to this Jupyter server, or reload the page if you are logged in.",
+    403: "This request is not allowed: log in to this Jupyter server, or reload the page if you have.",
     404: "There is nothing at this address.",
     405: "This address does not take such a request.",
     413: "The request is too large.",
@@ -35,7 +40,7 @@ DEFAULT_SENTENCES = {
 
 
 class ApiHandler(APIHandler):
-    """A REST handler under `jaxprof/`: Jupyter's login and authorizer apply, errors are JSON with a sentence."""
+    """A REST handler under `jaxprof/`: Jupyter's login and authorizer apply, errors are sentences in JSON."""
 
     auth_resource = RESOURCE
 
@@ -68,7 +73,7 @@ class ApiHandler(APIHandler):
             raise web.HTTPError(403)
 
     def json_object(self, types: Mapping[str, type], *, required: bool = False) -> dict[str, Any]:
-        """The request's body: a JSON object with some (or, if `required`, all) of the keys of `types`, and no other.
+        """The request's body: a JSON object with some (or all: `required`) of the keys of `types`, no other.
 
         Raises:
             web.HTTPError: 400 or 413, saying what is wrong with the body.
@@ -129,6 +134,9 @@ class ApiHandler(APIHandler):
 JSON_NAMES: dict[type, str] = {str: "a string", bool: "true or false", int: "a whole number"}
 
 
+STATUSES: dict[type[Exception], int] = {UnknownCapture: 404, InvalidValue: 400, UnreadableCapture: 409}
+
+
 class Problem(web.HTTPError):
     """An HTTP error with a sentence for the user."""
 
@@ -143,8 +151,11 @@ def problem(status_code: int, sentence: str) -> Problem:
 
 
 def as_http_error(error: Exception) -> Problem:
-    """The HTTP form of a complaint of the store: its own status if it has one, else 409 (the store's state forbids it)."""
-    return Problem(getattr(error, "http_status", 409), str(error))
+    """The HTTP form of a complaint of the store; what the disk refuses is a 500 with its sentence."""
+    for kind, status in STATUSES.items():
+        if isinstance(error, kind):
+            return Problem(status, str(error))
+    return Problem(500, str(error))
 
 
 class UnknownRouteHandler(ApiHandler):

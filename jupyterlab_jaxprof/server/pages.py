@@ -1,8 +1,8 @@
 """Our own page around each viewer, and its script and style.
 
-`<base_url>jaxprof/xprof?run=&tool=&host=` starts the viewer, says why it failed if it does, and shows it in a frame.
-XProf rewrites the address of whatever page frames it; this page takes that upon itself, so that JupyterLab's own
-address and history stay as they are.
+`<base_url>jaxprof/xprof?run=&tool=&host=` starts the viewer, says why it failed if it does, and shows it in
+a frame. XProf rewrites the address of whatever page frames it; this page takes that upon itself, so that
+JupyterLab's own address and history stay as they are.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from jupyter_server.auth.decorator import authorized
-from jupyter_server.base.handlers import JupyterHandler
+from jupyter_server.base.handlers import AuthenticatedFileHandler, JupyterHandler
 from tornado import web
 
 from jupyterlab_jaxprof.server.handlers import RESOURCE
@@ -20,8 +20,8 @@ from jupyterlab_jaxprof.server.viewers.registry import SPECS
 
 STATIC = Path(__file__).parent / "static"
 
-# Nothing comes from elsewhere, and only this server's own pages may frame it, whatever the server's configuration
-# says: a hub forbids frames altogether, which would leave the tab in JupyterLab grey.
+# Nothing comes from elsewhere, and only this server's own pages may frame it, whatever the server's settings
+# say: a hub forbids frames altogether, which would leave the tab in JupyterLab grey.
 CONTENT_SECURITY_POLICY = "; ".join(
     [
         "default-src 'none'",
@@ -50,7 +50,10 @@ PAGE = """<!doctype html>
 <body data-base-url="{base_url}" data-viewer="{viewer}" data-title="{title}" data-xsrf="{xsrf}">
 <main id="status">
 <p id="message" role="status"></p>
-<p id="actions" hidden><button id="retry" type="button">Try again</button> <a id="plain" target="_blank"></a></p>
+<p id="actions" hidden>
+<button id="retry" type="button">Try again</button>
+<a id="plain" target="_blank"></a>
+</p>
 </main>
 <aside id="notice" aria-label="Notice" hidden>
 <div id="notice-text"></div>
@@ -90,22 +93,13 @@ class PageHandler(JupyterHandler):
         self.finish(PAGE.format_map({key: escape(value) for key, value in values.items()}))
 
 
-class AssetHandler(JupyterHandler, web.StaticFileHandler):
+class AssetHandler(AuthenticatedFileHandler):
     """The page's script and style; Jupyter's login applies to them as well."""
 
     auth_resource = RESOURCE
 
-    @web.authenticated
-    @authorized
-    async def get(self, path: str, include_body: bool = True) -> None:
-        """Answer with the file."""
-        await web.StaticFileHandler.get(self, path, include_body=include_body)
-
-    @web.authenticated
-    @authorized
-    async def head(self, path: str) -> None:
-        """Answer with the file's headers."""
-        await web.StaticFileHandler.get(self, path, include_body=False)
+    def check_xsrf_cookie(self) -> None:
+        """Nothing secret is in them."""
 
 
 ROUTES: list[tuple[Any, ...]] = [

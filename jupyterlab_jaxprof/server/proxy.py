@@ -1,7 +1,7 @@
 """The entries of jupyter-server-proxy that carry the viewers' traffic under Jupyter's login.
 
-They have no command: this package's server extension starts the processes, since jupyter-server-proxy can neither
-stop nor restart one, and leaves them behind when the server is killed.
+They have no command: this package's server extension starts the processes, since jupyter-server-proxy can
+neither stop nor restart one, and leaves them behind when the server is killed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Change notices: a cheap look at the store's version each second, and an event of Jupyter's when it has changed."""
+"""Change notices: a look at the store's version each second, and an event when it has changed."""
 
 from __future__ import annotations
 
@@ -61,5 +61,5 @@ class StoreWatcher:
             seen = version
             try:
                 self._events.emit(schema_id=SCHEMA_ID, data={"version": version})
-            except Exception:  # a listener's fault must not end the watch
+            except Exception:  # noqa: BLE001 - a listener's fault must not end the watch
                 self._log.exception("The change of the captures could not be announced.")

@@ -1,8 +1,8 @@
 """Real Jupyter servers for tests, each with this package's extension enabled from the source tree.
 
-The package isn't installed in the test environment. So every server gets what an installation would give it: the
-extension's switch in its configuration, the entry points in a dist-info on the path, the labextension in a
-directory of JUPYTER_PATH and the magics' start-up file.
+The package isn't installed in the test environment. So every server gets what an installation would give
+it: the extension's switch in its configuration, the entry points in a dist-info on the path, the
+labextension in a directory of JUPYTER_PATH and the magics' start-up file.
 """
 
 from __future__ import annotations
@@ -105,8 +105,9 @@ def running_server(
 ) -> Iterator[Server]:
     """Start a Jupyter server (JupyterLab with `lab`) on a free port of 127.0.0.1, and end it at the end.
 
-    `store` is its capture directory (else a temporary one); `arguments` go to its command line, `python_path` before
-    everything else on its path; without `extension` it runs as if this package's server half weren't enabled.
+    `store` is its capture directory (else a temporary one); `arguments` go to its command line, `python_path`
+    before everything else on its path; without `extension` it runs as if this package's server half weren't
+    enabled.
     """
     # A short path: unix sockets are below it.
     home = Path(tempfile.mkdtemp(prefix="jp-"))

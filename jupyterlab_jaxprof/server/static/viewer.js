@@ -8,8 +8,8 @@
  *   viewer   'xprof' | 'tensorboard'
  *   status   'starting' | 'ready' | 'failed'
  *   message  a sentence when it failed, else ''
- *   run, tool, host   what is shown now, '' where nothing is chosen; sent again whenever the user chooses another
- *            (enough to open the same view again: `?run=&tool=&host=`)
+ *   run, tool, host   what is shown now, '' where nothing is chosen (several hosts: with commas); sent again
+ *            whenever the user chooses another. Enough to open the same view again: `?run=&tool=&host=`
  *
  * Messages from it (only from window.parent and this page's own origin):
  *
@@ -39,17 +39,18 @@ let message = '';
 
 class Failure extends Error {}
 
-/** The view that the address asks for. XProf writes `tag` for the tool, and names of its own for the rest. */
+// Parameters of this page, and what only XProf's own steps mean.
+const OWN = ['run', 'tool', 'tag', 'host', 'hosts', 'token', 'theme', 'firstLoad'];
+
+/** The view that the address asks for. XProf writes `tag` for the tool, and `hosts` where it shows several. */
 function readAddress() {
   const query = new URLSearchParams(window.location.search);
-  const view = {
+  return {
     run: query.get('run') ?? '',
     tool: query.get('tool') ?? query.get('tag') ?? '',
-    host: query.get('host') ?? '',
-    rest: []
+    host: query.get('host') ?? query.getAll('hosts').join(','),
+    rest: [...query].filter(([key]) => !OWN.includes(key))
   };
-  view.rest = [...query].filter(([key]) => !['run', 'tool', 'tag', 'host', 'token', 'theme'].includes(key));
-  return view;
 }
 
 function tell() {
@@ -139,7 +140,7 @@ async function chooseXProfView({ run, tool, host }) {
   if (!tool) {
     shown.tool = tools.includes(DEFAULT_TOOL) ? DEFAULT_TOOL : tools[0];
   }
-  if (!host && !shown.rest.some(([key]) => key === 'hosts')) {
+  if (!host) {
     const parts = [
       ['run', run],
       ['tag', shown.tool]
@@ -151,7 +152,8 @@ async function chooseXProfView({ run, tool, host }) {
 
 function viewerAddress() {
   const { run, tool, host, rest } = shown;
-  const parts = query([['run', run], ['tag', tool], ['host', host], ...rest]);
+  const hosts = host.includes(',') ? 'hosts' : 'host';
+  const parts = query([['run', run], ['tag', tool], [hosts, host], ...rest]);
   if (viewer === 'tensorboard') {
     return `${baseUrl}jaxprof-tensorboard/${parts && '?' + parts}${run ? '#profile' : ''}`;
   }

@@ -1,13 +1,15 @@
 """XProf's script with mended addresses: as it is, several of its links lead out of the proxy's prefix.
 
-The patterns are those of xprof 2.24 (bundle.js, minified). Where one is absent the script stays as it is there.
+The patterns are those of xprof 2.24 (bundle.js, minified). Where one is absent the script stays as it is.
 """
 
 from __future__ import annotations
 
 import gzip
-import sys
+import logging
 import zlib
+
+log = logging.getLogger(__name__)
 
 # Where XProf is, as its own page knows: index.html sets its base to `<prefix>/data/plugin/profile/`.
 _ROOT = b'${document.baseURI.split("/data/plugin/profile")[0]}'
@@ -33,16 +35,13 @@ def mended(body: bytes, encoding: str) -> bytes:
     script = decoded(body, encoding)
     for name, pattern, replacement in PATCHES:
         if pattern not in script:
-            print(
-                f"XProf's script has changed: {name} can't be mended (no {pattern.decode()}).",
-                file=sys.stderr,
-            )
+            log.warning("XProf's script has changed: %s can't be mended (no %s).", name, pattern.decode())
         script = script.replace(pattern, replacement)
     return gzip.compress(script, compresslevel=6, mtime=0)
 
 
 def decoded(body: bytes, encoding: str) -> bytes:
-    """The body without its encoding, empty or gzip; a body that isn't gzip in spite of its header is left as it is."""
+    """The body without its encoding, empty or gzip; a body that isn't gzip after all is left as it is."""
     if encoding != "gzip":
         return body
     try:

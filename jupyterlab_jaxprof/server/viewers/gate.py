@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -83,7 +83,7 @@ class Gate:
             return json_response(200, {"busy": self._busy, "idle_s": idle_s, "notice": self._notice})
 
     @contextmanager
-    def _counted(self) -> Iterator[None]:
+    def _counted(self) -> Generator[None]:
         with self._lock:
             self._busy += 1
         try:
@@ -104,7 +104,7 @@ class Gate:
             response = self._within_limit(response)
         except Refused as refusal:
             response = json_response(refusal.status, {"message": str(refusal)})
-        except Exception as error:  # noqa: BLE001 - whatever the viewer raises: a dropped connection explains nothing
+        except Exception as error:  # noqa: BLE001 - else the connection is just dropped
             traceback.print_exc(file=sys.stderr)
             response = json_response(500, {"message": self._rules.explain(environ, error)})
         _allow_own_frames(response)
@@ -116,8 +116,8 @@ class Gate:
             return response
         raise Refused(
             413,
-            f"{self._rules.title}'s answer has {size >> 20} MiB, more than jupyter-server-proxy passes on (100 MiB). "
-            "Look at a shorter stretch of time or at another tool, or download the trace and open it locally.",
+            f"{self._rules.title}'s answer has {size >> 20} MiB, more than can be passed on to a browser (100 MiB): "
+            "look at a shorter stretch of time or another tool, or download the trace and open it locally.",
         )
 
 

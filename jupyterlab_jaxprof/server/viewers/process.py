@@ -1,8 +1,8 @@
 """One viewer's process, supervised: started at first use, watched, stopped, and never left behind.
 
-The Jupyter server holds the listening socket and hands it to the process. So a connection made while no process
-runs waits in the socket's queue and starts one (as systemd's socket activation does): a viewer that was stopped,
-crashed or was restarted for its memory is back at the next request, whoever makes it.
+The Jupyter server holds the listening socket and hands it to the process. So a connection made while no
+process runs waits in the socket's queue and starts one, as with systemd's socket activation: a viewer that
+was stopped, crashed or was restarted for its memory is back at the next request, whoever makes it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ READY_PATH = "/-/jaxprof"
 
 # What a Python process needs of the environment. The rest stays out of the viewers: it may hold tokens.
 ENVIRONMENT = frozenset(
-    ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TMP", "TEMP", "VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV"]
+    {
+        *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TMP", "TEMP"),
+        *("VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV"),
+    }
 )
 ENVIRONMENT_PREFIXES = (
     "LC_",
@@ -126,7 +129,7 @@ class ViewerProcess:
         except psutil.Error:
             return None
 
-    # -- listening ---------------------------------------------------------------------------------------------
+    # Listening
 
     def listen(self) -> None:
         """Bind the socket; the first connection starts the process.
@@ -178,7 +181,7 @@ class ViewerProcess:
                     await loop.sock_recv(connection, 65536)
                     await loop.sock_sendall(connection, head + body)
 
-    # -- starting and stopping -----------------------------------------------------------------------------------
+    # Starting and stopping
 
     async def start(self) -> bool:
         """Start the process unless it runs; True when it answers, else `message` says why it doesn't."""
@@ -215,7 +218,8 @@ class ViewerProcess:
             if process.returncode is not None:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(asyncio.shield(log), 1)
-                return f"{self.spec.title} ended while starting ({_ending(process.returncode)}). {self._log_end()}"
+                ending = _ending(process.returncode)
+                return f"{self.spec.title} ended while starting ({ending}). {self._log_end()}"
             answer = await self._ask(timeout_s=0.5)
             if answer is not None:
                 self._set(State.RUNNING, str(answer.get("notice", "")))
@@ -224,7 +228,8 @@ class ViewerProcess:
                 return None
             await asyncio.sleep(0.05)
         await self._end(process)
-        return f"{self.spec.title} did not answer within {self.limits.start_timeout_s:g} seconds. {self._log_end()}"
+        patience = f"{self.limits.start_timeout_s:g} seconds"
+        return f"{self.spec.title} did not answer within {patience}. {self._log_end()}"
 
     async def _execute(self, listener: socket.socket) -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(
@@ -248,7 +253,7 @@ class ViewerProcess:
         )
 
     async def stop(self) -> None:
-        """End the process; what it is working on may finish for some seconds. The next use starts it again."""
+        """End the process; requests it works on get some seconds to finish. The next use starts it again."""
         async with self._lock:
             await self._stop_locked()
             await self._refuse_waiting()
@@ -296,7 +301,7 @@ class ViewerProcess:
             os.killpg(process.pid, signal.SIGKILL)
         await process.wait()
 
-    # -- watching ------------------------------------------------------------------------------------------------
+    # Watching
 
     async def _await_end(self, process: asyncio.subprocess.Process) -> None:
         status = await process.wait()
@@ -354,7 +359,7 @@ class ViewerProcess:
         lines = [line.strip() for line in self.log_tail().splitlines() if line.strip()]
         return "Its log ends: " + " / ".join(lines[-4:]) if lines else "It wrote nothing."
 
-    # -- state -----------------------------------------------------------------------------------------------------
+    # State
 
     def _set(self, state: State, message: str) -> None:
         self.state = state

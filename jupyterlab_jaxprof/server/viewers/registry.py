@@ -21,8 +21,8 @@ SPECS = {
     ),
 }
 INSTALL = {
-    "xprof": "XProf is not installed in the Jupyter server's environment: run 'pip install \"xprof>=2.24,<2.25\"' "
-    "there and try again.",
+    "xprof": "XProf is not installed in the Jupyter server's environment: run "
+    "'pip install \"xprof>=2.24,<2.25\"' there and try again.",
     "tensorboard": "TensorBoard is not installed in the Jupyter server's environment: run "
     "'pip install \"jupyterlab-jaxprof[tensorboard]\"' there and try again.",
 }
@@ -77,7 +77,10 @@ class Viewers:
     def problem(self, name: str) -> str | None:
         """Why a viewer can't be started, or None."""
         if not self.settings.enabled[name]:
-            return f"{SPECS[name].title} is switched off in this Jupyter server's configuration (JaxProfApp.{name}_enabled)."
+            title = SPECS[name].title
+            return (
+                f"{title} is switched off in the Jupyter server's configuration (JaxProfApp.{name}_enabled)."
+            )
         if name in self._problems:
             return self._problems[name]
         importlib.invalidate_caches()  # it may have been installed since the server started

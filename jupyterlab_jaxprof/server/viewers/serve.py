@@ -1,7 +1,7 @@
-"""What both viewers' processes do alike: serve a WSGI application on the socket that the Jupyter server listens at.
+"""What both viewers' processes do alike: serve a WSGI application on the Jupyter server's listening socket.
 
-The process ends when the Jupyter server does, however that ends: its standard input is a pipe whose other end only
-the server holds, and on Linux the kernel sends it SIGTERM when its parent dies.
+The process ends when the Jupyter server does, however that ends: its standard input is a pipe whose other end
+only the server holds, and on Linux the kernel sends it SIGTERM when its parent dies.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ def serve(gate: Gate, options: argparse.Namespace) -> None:
     """Serve until the parent is gone or SIGTERM comes; then let requests end for some seconds, and exit."""
     server = InheritedSocketServer(options.fd, gate)
     wake_reader, wake_writer = os.pipe()
-    signal.signal(signal.SIGTERM, lambda *_: os.write(wake_writer, b"\0"))
+    signal.signal(signal.SIGTERM, lambda signum, frame: os.write(wake_writer, b"\0"))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     server.prepare()
     threading.Thread(target=server.serve, name="serve", daemon=True).start()
@@ -84,10 +85,8 @@ def _exit(options: argparse.Namespace) -> None:
     if os.getppid() != options.parent:
         socket_path: Path = options.socket
         socket_path.unlink(missing_ok=True)
-        try:
+        with suppress(OSError):  # another viewer's socket is in it still
             socket_path.parent.rmdir()
-        except OSError:
-            pass  # another viewer's socket is in it still
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)

@@ -1,8 +1,9 @@
-"""XProf's process: `python -m jupyterlab_jaxprof.server.viewers.xprof_app`. All that is private of XProf is here.
+"""XProf's process, `python -m jupyterlab_jaxprof.server.viewers.xprof_app`; all that is private of XProf.
 
-XProf's own command listens on all interfaces, for HTTP and, without any authentication, for gRPC. This launcher
-builds XProf's WSGI application instead and serves it on a unix socket only. Neither XProf's gRPC server nor its
-stubs are started: with stubs that lead nowhere, every tool over several hosts would wait for many seconds.
+XProf's command listens on all interfaces, for HTTP and, without any authentication, for gRPC. This launcher
+builds XProf's WSGI application instead and serves it on a unix socket only. Neither XProf's gRPC server nor
+its stubs are started: with stubs that lead nowhere, every tool over several hosts would wait for many
+seconds.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ TESTED = (2, 24)
 
 
 def build(logdir: Path) -> tuple[Callable[..., Any], str]:
-    """XProf's WSGI application for `logdir`, and a notice if its version isn't one that this package was tested with."""
+    """XProf's WSGI application for `logdir`, and a notice if its version isn't one that was tested."""
     from xprof import server, version
 
     context = server.TBContext(str(logdir), server.DataProvider(str(logdir)), server.TBContext.Flags(False))

@@ -1,8 +1,8 @@
 """Which requests reach XProf, and what becomes of its answers.
 
-XProf answers for any directory that a request names (`session_path`, `run_path`, `run=../..`, `module_name`), writes
-caches there, and dials addresses (`capture_profile`). So only the routes and parameters that its own pages need pass,
-each parameter with the shape it has there.
+XProf answers for any directory that a request names (`session_path`, `run_path`, `run=../..`,
+`module_name`), writes caches there, and dials addresses (`capture_profile`). So only the routes and
+parameters that its own pages need pass, each parameter with the shape it has there.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ RUN_ROUTE = "/-/run"
 ALL_HOSTS = "ALL_HOSTS"
 
 # Pages and assets: the query, if any, is read in the browser only.
-STATIC_ROUTES = frozenset(
-    ["/", "/local", "/index.html", "/index.js", "/bundle.js", "/styles.css", "/zone.js", "/runtime.js", "/materialicons.woff2", "/material_symbols_outlined.woff2", "/trace_viewer_index.html", "/trace_viewer_index.js", "/trace_viewer_v2.js", "/trace_viewer_v2.wasm", "/version", "/config", "/runs"]
+STATIC_ROUTES = re.compile(
+    r"/|/(local|version|config|runs)|/index\.(html|js)|/(bundle|zone|runtime)\.js|/styles\.css"
+    r"|/(materialicons|material_symbols_outlined)\.woff2"
+    r"|/trace_viewer_(index\.html|index\.js|v2\.js|v2\.wasm)"
 )
 DATA_ROUTES = frozenset(["/data", "/data_csv", "/run_tools", "/hosts", "/module_list"])
 TOOL_PAGE = re.compile(r"/[A-Za-z0-9_]+[@^#]?")
@@ -106,12 +108,12 @@ class XProfRules:
         Raises:
             Refused: if the route or a parameter must not pass.
         """
-        if route in STATIC_ROUTES or (TOOL_PAGE.fullmatch(route) and route not in DATA_ROUTES | REFUSED.keys()):
-            environ["QUERY_STRING"] = ""
-        elif route in DATA_ROUTES:
-            environ["QUERY_STRING"] = urlencode(self._parameters(environ))
-        elif route in REFUSED:
+        if route in REFUSED:
             raise Refused(403, REFUSED[route])
+        if route in DATA_ROUTES:
+            environ["QUERY_STRING"] = urlencode(self._parameters(environ))
+        elif STATIC_ROUTES.fullmatch(route) or TOOL_PAGE.fullmatch(route):
+            environ["QUERY_STRING"] = ""
         else:
             raise Refused(404, "XProf has no such address.")
 
@@ -164,7 +166,7 @@ class XProfRules:
         return directory
 
     def _describe_run(self, environ: Environ) -> Response:
-        """`/-/run?run=`: what XProf itself doesn't say of a run: `{problem, notice}`, each a sentence or null."""
+        """`/-/run?run=`: what XProf doesn't say of a run: `{problem, notice}`, each a sentence or null."""
         run = dict(query_of(environ)).get("run", "")
         directory = self.run_directory(run)
         return json_response(
@@ -217,7 +219,7 @@ class XProfRules:
             reason = read_only_notice(directory)
         if reason is None:
             tool = query.get("tag", "this tool")
-            reason = f"XProf has nothing to show for {tool.rstrip('@^#')} in this trace ('{text[:300]}')."
+            reason = f"XProf can't show {tool.rstrip('@^#')} of this trace; it says '{text[:300]}'."
         status = response.status_code if response.status_code >= 400 else 422
         return json_response(status, {"message": reason})
 
@@ -238,8 +240,8 @@ def trace_problem(directory: Path) -> str | None:
     if not empty:
         return None
     return (
-        f"The trace file {empty[0]} is empty (0 bytes): the profiler reported success but wrote nothing, as it does "
-        "for traces over 2 GB. Capture fewer steps."
+        f"The trace file {empty[0]} is empty (0 bytes): the profiler reported success but wrote nothing, as "
+        "it does for traces over 2 GB. Capture fewer steps."
     )
 
 
@@ -248,8 +250,8 @@ def read_only_notice(directory: Path) -> str | None:
     if os.access(directory, os.W_OK | os.X_OK):
         return None
     return (
-        f"The directory {directory} can't be written, and XProf keeps its caches there: trace_viewer, memory_viewer "
-        "and graph_viewer stay empty. Make it writable, or copy the capture to a store that is."
+        f"The directory {directory} can't be written, and XProf keeps its caches there: trace_viewer, "
+        "memory_viewer and graph_viewer stay empty. Make it writable, or copy the capture to a store that is."
     )
 
 
