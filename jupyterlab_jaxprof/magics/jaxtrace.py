@@ -40,7 +40,7 @@ async def cell_magic(shell: InteractiveShell, line: str, body: str) -> object:
     notices = barrier.drain()
     display = Display(shell, show_card=arguments.show_card)
     with _sentences():
-        trace = Trace(_begin(shell, arguments), options, perfetto=arguments.perfetto)
+        trace = Trace(_begin(shell, arguments), options, until="its cell ends", perfetto=arguments.perfetto)
         trace.start()
     runs: list[Run] = []
     outcome = Outcome(notices=notices)
@@ -87,8 +87,13 @@ def _judge(outcome: Outcome, runs: list[Run], arguments: Arguments, body: str) -
         outcome.worsen(Status.INTERRUPTED, f"The cell was interrupted{where}; the trace ends there.")
         return
     text = str(error).strip().splitlines()
-    what = type(error).__name__ + (f": {text[0]}" if text else "")
+    what = type(error).__name__ + (f": {text[0].rstrip('.')}" if text else "")
     outcome.worsen(Status.FAILED, f"The cell raised {what}{where}; the trace ends there.")
+    if "Profile has already been started" in str(error):
+        outcome.notices.append(
+            "The cell itself starts a trace (jax.profiler.trace or start_trace), and %%jaxtrace traces it "
+            "already: leave one of the two out."
+        )
     if len(runs) > 1 and "deleted or donated" in str(error):
         outcome.notices.append(
             "A step used an array that the step before had donated to JAX. Let the cell assign the result "
@@ -138,15 +143,13 @@ def line_magic(shell: InteractiveShell, line: str) -> object:
 
 
 def _tell_status() -> None:
-    session = _Session.open
-    if session is None and Trace.running is None:
+    trace = Trace.running
+    if trace is None:
         sys.stdout.write("No trace is running. %%jaxtrace above a cell traces it; %jaxtrace? tells more.\n")
         return
-    trace = session.trace if session is not None else Trace.running
-    assert trace is not None
     seconds = time.time() - trace.started_s
     sys.stdout.write(
-        f"The trace '{trace.name}' has been running for {seconds:.0f} s; end it with %jaxtrace stop.\n"
+        f"The trace '{trace.name}' has been running for {seconds:.0f} s; it runs until {trace.until}.\n"
     )
 
 
@@ -198,7 +201,7 @@ def _start(shell: InteractiveShell, line: str) -> None:
         Trace.check_free()
         Barrier().drain()
         options = profile_options(arguments.profiler_options)
-        trace = Trace(_begin(shell, arguments), options, perfetto=arguments.perfetto)
+        trace = Trace(_begin(shell, arguments), options, until="%jaxtrace stop", perfetto=arguments.perfetto)
         trace.start()
     if trace.interrupted:
         trace.abandon()

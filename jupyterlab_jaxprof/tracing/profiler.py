@@ -5,6 +5,7 @@ All that is private in JAX stands in this file, is looked for before it is used,
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import threading
 import time
@@ -141,7 +142,9 @@ class Profiler:
             if self._error is not None:
                 self._recover()
             shutil.rmtree(self._trash, ignore_errors=True)
-            shutil.rmtree(self.directory, ignore_errors=True)
+            shutil.rmtree(self.directory, ignore_errors=True)  # JAX may have made it anew
+            with contextlib.suppress(OSError):
+                self.directory.parent.rmdir()
 
     def _give_up(self, trash: Path) -> None:
         _unfinished.add(self)

@@ -54,8 +54,10 @@ class Trace:
 
     running: Trace | None = None
 
-    def __init__(self, draft: Draft, options: Any, *, perfetto: bool = False) -> None:
+    def __init__(self, draft: Draft, options: Any, *, until: str, perfetto: bool = False) -> None:
         self.draft = draft
+        self.until = until
+        """What ends it, in the user's words."""
         self.started_s = time.time()
         self.interrupted = False
         """Whether a Ctrl-C was held back while the trace was starting or being written."""
@@ -86,9 +88,8 @@ class Trace:
         """Raise AlreadyRunning while another trace of ours runs in this process."""
         if Trace.running is not None:
             raise AlreadyRunning(
-                f"The trace '{Trace.running.name}' is running in this kernel, and JAX can only take one at "
-                "a time: end it with %jaxtrace stop, then run this cell again. Nothing of this cell has "
-                "run."
+                f"The trace '{Trace.running.name}' is running in this kernel until {Trace.running.until}, "
+                "and JAX can only take one at a time. This one was not started, and its cell has not run."
             )
 
     def finish(
