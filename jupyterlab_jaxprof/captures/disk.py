@@ -18,6 +18,15 @@ FILE_MODE = 0o600
 _READ_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
+def exists(path: Path) -> bool:
+    """Tell whether something has that name, be it a broken link; raises OSError where nothing ever could."""
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return False
+    return True
+
+
 def make_private(directory: Path) -> None:
     """Make `directory` (and its parents), mode 0700 whatever the umask; an existing one is left as it is."""
     if not directory.is_dir():

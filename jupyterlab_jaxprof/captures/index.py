@@ -149,15 +149,7 @@ def _entry(capture_id: str, stamp: tuple[int, int], data: Mapping[str, Any]) -> 
     run = text("xprof_run").partition("/")[2]
     session_dir = f"plugins/profile/{run}" if SESSION_PATTERN.fullmatch(run) else None
     pinned = data.get("pinned", False)
-    words = (
-        text("name"),
-        text("notes"),
-        text("notebook"),
-        text("kind"),
-        text("magic"),
-        text("cell"),
-        capture_id,
-    )
+    words = [text(key) for key in ("name", "notes", "notebook", "kind", "magic", "cell")]
     return Entry(
         id=capture_id,
         stamp=stamp,

@@ -166,7 +166,7 @@ class Store:
         notebook: str | None = None,
         text: str | None = None,
     ) -> Page:
-        """List captures, newest first. `text`: each of its words is in the name, notes, notebook, cell or id.
+        """List captures, newest first. `text`: each word is in name, notes, notebook, cell, or begins the id.
 
         Raises nothing for what is on disk: a store that can't be read is a page with a problem and no rows.
         """
@@ -182,7 +182,7 @@ class Store:
             for entry in entries
             if (not kind or entry.kind == kind)
             and (not notebook or entry.notebook == notebook)
-            and all(word in entry.text for word in words)
+            and all(word in entry.text or entry.id.startswith(word) for word in words)
         ]
         start = max(offset, 0)
         shown = matched[start : start + max(limit, 0)]
@@ -253,12 +253,9 @@ class Store:
         place = self.root
         try:
             for directory in (self.captures_dir, self._partial_dir, self.root):
-                if os.path.lexists(directory):
-                    if not directory.is_dir():
-                        missing = directory.is_symlink() and not directory.exists()
-                        raise OSError(errno.ENOENT if missing else errno.ENOTDIR, "not a directory")
+                if disk.exists(directory):
                     _check_access(directory)
-            while not os.path.lexists(place):
+            while not disk.exists(place):
                 place = place.parent
             _check_access(place)
             free = os.statvfs(place)

@@ -1,0 +1,91 @@
+"""Stores to test with: empty, filled, on a disk that can be full or read-only."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import subprocess
+from collections.abc import Iterator
+from io import RawIOBase
+from pathlib import Path
+
+import pytest
+
+from jupyterlab_jaxprof.captures import Draft, Record, Status, Store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store")
+
+
+def fill(draft: Draft, size_bytes: int = 1000) -> None:
+    """Write what a trace writes."""
+    session = draft.directory / "plugins" / "profile" / draft.session
+    session.mkdir(parents=True)
+    (session / "vm.xplane.pb").write_bytes(b"\x0a" * size_bytes)
+
+
+def publish(store: Store, name: str = "run", *, size_bytes: int = 1000, **fields: object) -> Record:
+    with store.begin("trace", name) as draft:
+        fill(draft, size_bytes)
+        return draft.publish(**({"status": Status.OK} | fields))
+
+
+class Disk:
+    """A small disk: a tmpfs where the test may mount one, else a directory and a limit on writing."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        place.mkdir()
+        options = ["-t", "tmpfs", "-o", "size=4m,mode=700", "tmpfs", str(place)]
+        self.mounted = subprocess.run(["mount", *options], capture_output=True).returncode == 0
+
+    def exhaust(self) -> None:
+        if not self.mounted:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+            return
+        with (self.place / "ballast").open("wb", buffering=0) as file:
+            for size_bytes in (4096, 1):
+                while self._fits(file, size_bytes):
+                    pass
+
+    @staticmethod
+    def _fits(file: RawIOBase, size_bytes: int) -> bool:
+        try:
+            file.write(b"x" * size_bytes)
+        except OSError as error:
+            if error.errno == errno.ENOSPC:
+                return False
+            raise
+        return True
+
+    def relieve(self) -> None:
+        hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+        (self.place / "ballast").unlink(missing_ok=True)
+
+    def protect(self, *, writable: bool) -> None:
+        """Make the disk read-only, or writable again."""
+        if self.mounted:
+            mode = "rw" if writable else "ro"
+            subprocess.run(["mount", "-o", f"remount,{mode}", str(self.place)], check=True)
+            return
+        assert os.geteuid() != 0, "root without the right to mount ignores modes"
+        for place, _, _ in os.walk(self.place):
+            Path(place).chmod(0o700 if writable else 0o500)
+
+    def close(self) -> None:
+        self.relieve()
+        if self.mounted:
+            subprocess.run(["umount", str(self.place)], check=True)
+        else:
+            self.protect(writable=True)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Disk]:
+    disk = Disk(tmp_path / "disk")
+    yield disk
+    disk.close()
