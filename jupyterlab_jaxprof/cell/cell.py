@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -9,11 +10,16 @@ from typing import TYPE_CHECKING
 from IPython.core.error import UsageError
 
 from jupyterlab_jaxprof.cell.barrier import Barrier
-from jupyterlab_jaxprof.cell.source import Program, compile_body, locate
-from jupyterlab_jaxprof.cell.tracebacks import show_without_our_frames
+from jupyterlab_jaxprof.cell.place import locate
+from jupyterlab_jaxprof.cell.source import Program, compile_body
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
+
+_WORK_GOES_ON = (
+    "The cell was interrupted, but a device goes on with the work that it had queued. "
+    "The next measured cell waits for it first."
+)
 
 
 @dataclass
@@ -94,6 +100,8 @@ class Cell:
         await self._execute(run)
         if not run.interrupted:
             self._wait(run, barrier)
+        elif barrier.is_busy():
+            run.notices.append(_WORK_GOES_ON)
         return run
 
     async def _execute(self, run: Run) -> None:
@@ -107,8 +115,6 @@ class Cell:
         except BaseException as error:  # noqa: BLE001 - whatever the user's code raises is the cell's
             run.returned_ns = run.done_ns = time.perf_counter_ns()
             self._fail(run, error)
-            if run.interrupted:
-                run.notices.append("The cell was interrupted; work that it had queued on a device goes on.")
 
     def _wait(self, run: Run, barrier: Barrier) -> None:
         try:
@@ -118,13 +124,8 @@ class Cell:
             if run.error is None or isinstance(error, KeyboardInterrupt):
                 self._fail(run, error)
             if run.interrupted:
-                run.notices.append(
-                    "Interrupted while waiting for the device; the work that the cell had queued goes on."
-                )
+                run.notices.append(_WORK_GOES_ON)
 
     def _fail(self, run: Run, error: BaseException) -> None:
-        import asyncio
-
         run.error, run.value = error, None
         run.interrupted = isinstance(error, KeyboardInterrupt | asyncio.CancelledError)
-        show_without_our_frames(self._shell, error)

@@ -3,38 +3,22 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import inspect
 import io
-import linecache
-import sys
 import tokenize
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import CodeType, FrameType
+from types import CodeType
 from typing import TYPE_CHECKING, Any, cast
 
 from IPython.core.error import UsageError
 
+from jupyterlab_jaxprof.cell.place import Place
+
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
-
-_NOT_CODE = {
-    tokenize.ENDMARKER,
-    tokenize.NL,
-    tokenize.NEWLINE,
-    tokenize.COMMENT,
-    tokenize.INDENT,
-    tokenize.DEDENT,
-}
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a body stands: the file name of its cell, and how many lines of the cell are above it."""
-
-    filename: str
-    lines_above: int
 
 
 @dataclass(frozen=True)
@@ -42,7 +26,6 @@ class Program:
     """A compiled body. Its units run in turn; the value of the last is the cell's value."""
 
     units: tuple[CodeType, ...]
-    filename: str
 
     @property
     def needs_await(self) -> bool:
@@ -56,16 +39,17 @@ class Program:
 
 
 def compile_body(shell: InteractiveShell, body: str, place: Place) -> Program:
-    """Compile a body as IPython compiles a cell.
+    """Compile a body as IPython compiles a cell, and let tracebacks show its lines.
 
     Line magics, `!` commands, `?`, the user's AST transformers, top-level await and `ast_node_interactivity`
     are what they are in a plain cell. Raises SyntaxError with the cell's own file name and line. A body
     without code gives a program without units.
     """
-    text, tree = _parse(shell, body, place)
-    nodes: list[ast.stmt] = shell.transform_ast(tree).body
-    interactivity = "none" if ends_with_semicolon(text) else shell.ast_node_interactivity
-    return Program(_compile(shell, nodes, interactivity, place), place.filename)
+    above, text = _to_python(shell, body, place)
+    nodes: list[ast.stmt] = shell.transform_ast(_parse(shell, above, text, place)).body
+    interactivity = "none" if _ends_with_semicolon(text) else shell.ast_node_interactivity
+    place.show(above + text)
+    return Program(_compile(shell, nodes, interactivity, place))
 
 
 def check(shell: InteractiveShell, head: str, body: str) -> bool:
@@ -73,16 +57,19 @@ def check(shell: InteractiveShell, head: str, body: str) -> bool:
 
     `head` is the cell's text above the body. Raises SyntaxError as the cell's own.
     """
-    place = Place("<cell>", head.count("\n"))
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they are shown when the body is compiled to be run
-            _, tree = _parse(shell, body, place)
-            units = _compile(shell, tree.body, "last_expr", place)
-    except SyntaxError as error:
-        error.filename = shell.compile.cache(head + body, shell.execution_count, raw_code=head + body)
-        raise
-    return Program(units, place.filename).needs_await
+    with contextlib.suppress(SyntaxError):
+        return _check(shell, Place("<cell>", head), body)
+    typed = head + body
+    place = Place(shell.compile.cache(typed, shell.execution_count, raw_code=typed), head)
+    return _check(shell, place, body)  # raises again, of a file whose lines can be shown
+
+
+def _check(shell: InteractiveShell, place: Place, body: str) -> bool:
+    above, text = _to_python(shell, body, place)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they are shown when the body is compiled to be run
+        units = _compile(shell, _parse(shell, above, text, place).body, "last_expr", place)
+    return Program(units).needs_await
 
 
 def needs_await(shell: InteractiveShell, body: str) -> bool:
@@ -93,95 +80,36 @@ def needs_await(shell: InteractiveShell, body: str) -> bool:
         return False
 
 
-def ends_with_semicolon(text: str) -> bool:
+def _ends_with_semicolon(text: str) -> bool:
     """Whether the last token, comments aside, is a semicolon: IPython's sign to show no value."""
     last = ""
     try:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            if token.type not in _NOT_CODE:
+            if token.string.strip() and token.type != tokenize.COMMENT:
                 last = token.string
     except (tokenize.TokenError, SyntaxError):
         return False
     return last == ";"
 
 
-def locate(shell: InteractiveShell, magic_line: str, body: str) -> Place:
-    """Find the cell that is running and the place of `body` in it, and let tracebacks show the typed lines.
-
-    IPython compiles `%%magic` and its body to one call with two strings. The running cell's frame tells the
-    file name and the line of that call; the call's own text tells what the user wrote. A body that is no
-    part of a cell (code that calls `run_cell_magic` itself) gets a file of its own.
-    """
-    frame = _cell_frame(shell)
-    if frame is not None:
-        filename = frame.f_code.co_filename
-        typed = _typed_text(filename, frame.f_lineno)
-        if typed is not None and typed.endswith(body):
-            _remember(filename, typed)
-            return Place(filename, typed[: len(typed) - len(body)].count("\n"))
-    text = f"{magic_line}\n{body}"
-    number = cell_number(shell, frame)
-    return Place(shell.compile.cache(text, number, raw_code=text), 1)
-
-
-def cell_number(shell: InteractiveShell, frame: FrameType | None = None) -> int:
-    """The number n of the running cell's `In[n]`; of the next cell when none is running."""
-    numbers: dict[str, int] = getattr(shell.compile, "_filename_map", {})
-    if frame is not None and frame.f_code.co_filename in numbers:
-        return numbers[frame.f_code.co_filename]
-    return shell.execution_count
-
-
-def is_cell_file(shell: InteractiveShell, filename: str) -> bool:
-    """Whether a file name stands for a cell of this shell."""
-    return shell.compile.format_code_name(filename) is not None
-
-
-def _cell_frame(shell: InteractiveShell) -> FrameType | None:
-    frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    while frame is not None and not is_cell_file(shell, frame.f_code.co_filename):
-        frame = frame.f_back
-    return frame
-
-
-def _typed_text(filename: str, call_line: int) -> str | None:
-    """What the user typed into a cell that consists of one cell magic, or None when it is not such a cell."""
-    lines = linecache.getlines(filename)
-    text = "".join(lines)
-    if call_line <= len(lines) and lines[call_line - 1].startswith("%%"):
-        return text  # found and remembered before
-    try:
-        statements = ast.parse(text).body
-    except SyntaxError:
-        return None
-    match statements:
-        case [ast.Expr(value=ast.Await(value=ast.Call() as call)) | ast.Expr(value=ast.Call() as call)]:
-            strings = [arg.value for arg in call.args if isinstance(arg, ast.Constant)]
-        case _:
-            return None
-    head = "".join(lines[: call_line - 1])
-    match [value for value in strings if isinstance(value, str)]:
-        case [name, line, body]:
-            return f"{head}%%{name} {line}".rstrip(" ") + f"\n{body}"
-        case _:
-            return None
-
-
-def _remember(filename: str, text: str) -> None:
-    lines = [line + "\n" for line in text.splitlines()]
-    linecache.cache[filename] = (len(text), None, lines, filename)
-
-
-def _parse(shell: InteractiveShell, body: str, place: Place) -> tuple[str, ast.Module]:
-    """The body as Python text, and its syntax tree, whose line numbers are the cell's."""
+def _to_python(shell: InteractiveShell, body: str, place: Place) -> tuple[str, str]:
+    """The cell as Python: the lines above the code as comments and blank lines, and the code."""
     lines = body.splitlines(keepends=True)
     blank = next((index for index, line in enumerate(lines) if line.strip()), len(lines))
+    above = place.commented_head + "\n" * blank
     if blank == len(lines):
-        return "", ast.Module([], [])
-    text = shell.transform_cell("".join(lines[blank:]))  # it would drop the blank lines at the top
-    padded = "\n" * (place.lines_above + blank) + text
-    tree = cast(ast.Module, shell.compile.ast_parse(padded, place.filename))
-    return text, tree
+        return above, ""
+    try:
+        return above, shell.transform_cell("".join(lines[blank:]))  # it would drop the blank lines
+    except SyntaxError as error:
+        if error.lineno is not None:
+            error.lineno += above.count("\n")
+        error.filename = place.filename
+        raise
+
+
+def _parse(shell: InteractiveShell, above: str, text: str, place: Place) -> ast.Module:
+    return cast(ast.Module, shell.compile.ast_parse(above + text, place.filename))
 
 
 def _compile(

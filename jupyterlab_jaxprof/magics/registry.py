@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 
 from IPython.core.magic import no_var_expand
 
+from jupyterlab_jaxprof.magics.tracebacks import TracebackCleaner
 from jupyterlab_jaxprof.magics.transform import InputTransformer
 
 if TYPE_CHECKING:
@@ -121,6 +122,7 @@ class _Loaded:
 
     table: Sequence[Magic]
     transformer: InputTransformer
+    tracebacks: TracebackCleaner
     ours: dict[tuple[Kind, str], BoundMagic] = field(default_factory=lambda: {})
     replaced: dict[tuple[Kind, str], Any] = field(default_factory=lambda: {})
 
@@ -132,7 +134,8 @@ def load(shell: InteractiveShell, table: Sequence[Magic] = TABLE) -> None:
     """Add the magics of `table` to a shell. A second call changes nothing."""
     if shell in _loaded:
         return
-    loaded = _Loaded(table, InputTransformer(shell, lambda name: _is_ours(shell, "cell", name)))
+    transformer = InputTransformer(shell, lambda name: _is_ours(shell, "cell", name))
+    loaded = _Loaded(table, transformer, TracebackCleaner(shell))
     for magic, kind, name in _names(table):
         magics = _magics(shell, kind)
         if name in magics:
@@ -141,7 +144,7 @@ def load(shell: InteractiveShell, table: Sequence[Magic] = TABLE) -> None:
             loaded.replaced[kind, name] = magics[name]
         bound = (CellMagic if kind == "cell" else LineMagic)(shell, magic, name)
         magics[name] = loaded.ours[kind, name] = bound
-    shell.input_transformers_cleanup.insert(0, loaded.transformer)
+    shell.input_transformers_cleanup.insert(0, transformer)
     _loaded[shell] = loaded
 
 
@@ -159,6 +162,7 @@ def unload(shell: InteractiveShell) -> None:
             magics[name] = loaded.replaced[kind, name]
     if loaded.transformer in shell.input_transformers_cleanup:
         shell.input_transformers_cleanup.remove(loaded.transformer)
+    loaded.tracebacks.remove()
 
 
 def status(shell: InteractiveShell) -> list[MagicStatus]:

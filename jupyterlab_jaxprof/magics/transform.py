@@ -1,8 +1,8 @@
 """The input transformer: what has to happen to a cell with a magic of ours before IPython compiles it.
 
-IPython knows a cell magic only on the very first line, and calls it synchronously. Here a cell may begin with
-comments or blank lines, its body may await, and a body with a syntax error is reported as the cell's own error.
-A magic of ours further down is refused, before anything runs, with what to do. All other cells pass unchanged.
+IPython knows a cell magic only on the very first line, and calls it synchronously. Here a cell may begin
+with comments or blank lines, its body may await, and a syntax error in the body is reported as the cell's
+own. A magic of ours further down is refused before anything runs, with what to do. Others pass unchanged.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _MAGIC = re.compile(r"%%(\w+)(?![\w?])")
 class InputTransformer:
     """Rewrites a cell that starts with a magic of ours; `is_ours` tells which names are."""
 
-    # IPython leaves out transformers with side effects when a terminal asks whether a cell is complete. It has to
-    # see `%%name` then, so that it waits for the body.
+    # IPython leaves out transformers with side effects when a terminal asks whether a cell is complete. It
+    # has to see `%%name` then, so that it waits for the body.
     has_side_effects = True
 
     def __init__(self, shell: InteractiveShell, is_ours: Callable[[str], bool]) -> None:
@@ -66,8 +66,8 @@ class InputTransformer:
         for name in _magics_at_statements(lines):
             if self._is_ours(name):
                 raise UsageError(
-                    f"%%{name} stands below other code in this cell, but it measures the whole cell: put it on "
-                    "the first line, or move the code above it to a cell of its own. Nothing has run."
+                    f"%%{name} stands below other code in this cell, but it measures the whole cell: put it "
+                    "on the first line, or move the code above it to a cell of its own. Nothing has run."
                 )
 
 
