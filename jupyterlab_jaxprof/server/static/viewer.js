@@ -33,14 +33,14 @@ const OFFLINE = [
   ['graph_viewer', 'stays blank']
 ];
 
+// Parameters of this page, and what only XProf's own steps mean.
+const OWN = ['run', 'tool', 'tag', 'host', 'hosts', 'token', 'theme', 'firstLoad'];
+
 let shown = readAddress();
 let status = 'starting';
 let message = '';
 
 class Failure extends Error {}
-
-// Parameters of this page, and what only XProf's own steps mean.
-const OWN = ['run', 'tool', 'tag', 'host', 'hosts', 'token', 'theme', 'firstLoad'];
 
 /** The view that the address asks for. XProf writes `tag` for the tool, and `hosts` where it shows several. */
 function readAddress() {
