@@ -34,7 +34,7 @@ class _Sink(io.RawIOBase):
         return True
 
     def write(self, data: Any, /) -> int:
-        block = bytes(data)
+        block = data if isinstance(data, bytes) else bytes(data)
         self._pending.append(block)
         return len(block)
 

@@ -17,7 +17,7 @@ from tornado.iostream import StreamClosedError
 
 from jupyterlab_jaxprof.captures import Store
 from jupyterlab_jaxprof.server.archive import Entry, zip_chunks
-from jupyterlab_jaxprof.server.handlers import CAPTURE_ID, ApiHandler, problem
+from jupyterlab_jaxprof.server.handlers import CAPTURE_ID, ApiHandler, Problem
 
 CHUNK_BYTES = 1 << 20
 RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
@@ -103,8 +103,8 @@ class FileHandler(DownloadHandler):
         else:
             start, end = max(size - int(last), 0), size
         if start >= end:
-            self.set_header("Content-Range", f"bytes */{size}")
-            raise problem(416, f"The file has {size} bytes; the range that was asked for lies outside of it.")
+            sentence = f"The file has {size} bytes; the range that was asked for lies outside of it."
+            raise Problem(416, sentence, {"Content-Range": f"bytes */{size}"})
         self.set_status(206)
         self.set_header("Content-Range", f"bytes {start}-{end - 1}/{size}")
         return start, end

@@ -80,23 +80,23 @@ class ApiHandler(APIHandler):
         """
         body = self.request.body
         if len(body) > BODY_LIMIT_BYTES:
-            raise problem(
+            raise Problem(
                 413, f"The body is larger than {BODY_LIMIT_BYTES >> 20} MiB; nothing here needs that much."
             )
         try:
             data = json.loads(body)
         except (ValueError, RecursionError) as error:
-            raise problem(400, "The body must be a JSON object.") from error
+            raise Problem(400, "The body must be a JSON object.") from error
         if not isinstance(data, dict):
-            raise problem(400, "The body must be a JSON object.")
+            raise Problem(400, "The body must be a JSON object.")
         expected = ", ".join(types)
         for key, value in data.items():
             if key not in types:
-                raise problem(400, f"Unknown key {json.dumps(key)[:80]}; this address takes: {expected}.")
+                raise Problem(400, f"Unknown key {json.dumps(key)[:80]}; this address takes: {expected}.")
             if type(value) is not types[key]:
-                raise problem(400, f"'{key}' must be {JSON_NAMES[types[key]]}.")
+                raise Problem(400, f"'{key}' must be {JSON_NAMES[types[key]]}.")
         if not data or (required and len(data) != len(types)):
-            raise problem(400, f"The body lacks a key; this address takes: {expected}.")
+            raise Problem(400, f"The body lacks a key; this address takes: {expected}.")
         return data
 
     def integer(self, name: str, default: int, *, low: int, high: int) -> int:
@@ -109,7 +109,7 @@ class ApiHandler(APIHandler):
         if text is None:
             return default
         if not (text.isascii() and text.isdigit() and len(text) < 19) or not low <= int(text) <= high:
-            raise problem(400, f"'{name}' must be a whole number from {low} to {high}.")
+            raise Problem(400, f"'{name}' must be a whole number from {low} to {high}.")
         return int(text)
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
@@ -118,6 +118,8 @@ class ApiHandler(APIHandler):
         message = DEFAULT_SENTENCES.get(status_code) or HTTPStatus(status_code).phrase + "."
         if isinstance(error, Problem):
             message = error.sentence
+            for name, value in error.headers.items():
+                self.set_header(name, value)
         elif isinstance(error, web.MissingArgumentError):
             message = f"The query lacks '{error.arg_name}'."
         elif status_code == 400 and isinstance(error, web.HTTPError) and error.log_message:
@@ -140,14 +142,10 @@ STATUSES: dict[type[Exception], int] = {UnknownCapture: 404, InvalidValue: 400, 
 class Problem(web.HTTPError):
     """An HTTP error with a sentence for the user."""
 
-    def __init__(self, status_code: int, sentence: str) -> None:
+    def __init__(self, status_code: int, sentence: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(status_code, sentence.replace("%", "%%"))
         self.sentence = sentence
-
-
-def problem(status_code: int, sentence: str) -> Problem:
-    """An HTTP error with a sentence for the user, to be raised."""
-    return Problem(status_code, sentence)
+        self.headers = headers or {}
 
 
 def as_http_error(error: Exception) -> Problem:
@@ -164,6 +162,6 @@ class UnknownRouteHandler(ApiHandler):
     async def prepare(self) -> None:
         """Refuse after the login has been checked."""
         await super().prepare()
-        raise problem(
+        raise Problem(
             404, "There is no such address in this version of jupyterlab-jaxprof's server extension."
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jupyter_server.auth.decorator import authorized
 from tornado import web
 
-from jupyterlab_jaxprof.server.handlers import ApiHandler, problem
+from jupyterlab_jaxprof.server.handlers import ApiHandler, Problem
 
 ACTIONS = ("start", "stop", "restart")
 
@@ -25,12 +25,12 @@ class ViewerHandler(ApiHandler):
         """Start, stop or restart; answers when the viewer is ready, has failed, or is gone."""
         action = self.json_object({"action": str}, required=True)["action"]
         if action not in ACTIONS:
-            raise problem(400, f"'action' must be one of {', '.join(ACTIONS)}.")
+            raise Problem(400, f"'action' must be one of {', '.join(ACTIONS)}.")
         viewers = self.jaxprof.viewers
         process = viewers.process(name)
         reason = viewers.problem(name)
         if process is None or (reason is not None and action != "stop"):
-            raise problem(409, reason or f"{name} can't be started here.")
+            raise Problem(409, reason or f"{name} can't be started here.")
         if action != "stop":
             await self.off_loop(self.store.captures_dir.mkdir, 0o700, parents=True, exist_ok=True)
         await getattr(process, action)()

@@ -24,7 +24,11 @@ READY_PATH = "/-/jaxprof"
 # jupyter-server-proxy answers 599, with no word why, to a body over 100 MiB (tornado's max_buffer_size); the
 # head of the answer counts too.
 MAX_BODY_BYTES = 104_857_600 - (1 << 20)
-CREDENTIALS = ("HTTP_COOKIE", "HTTP_AUTHORIZATION", "HTTP_X_XSRFTOKEN", "HTTP_PROXY_AUTHORIZATION")
+# What may hold a token of Jupyter's: REQUEST_URI has the query as it came.
+CREDENTIALS = (
+    *("HTTP_COOKIE", "HTTP_AUTHORIZATION", "HTTP_X_XSRFTOKEN", "HTTP_PROXY_AUTHORIZATION"),
+    *("HTTP_REFERER", "REQUEST_URI", "RAW_URI"),
+)
 
 
 class Refused(Exception):
@@ -116,7 +120,7 @@ class Gate:
             return response
         raise Refused(
             413,
-            f"{self._rules.title}'s answer has {size >> 20} MiB, more than can be passed on to a browser (100 MiB): "
+            f"{self._rules.title}'s answer has {size >> 20} MiB, more than the proxy passes on (100 MiB): "
             "look at a shorter stretch of time or another tool, or download the trace and open it locally.",
         )
 
