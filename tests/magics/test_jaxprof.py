@@ -1,0 +1,91 @@
+"""`%jaxprof` and `%jaxprof doctor` in a real shell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jupyterlab_jaxprof.captures import Status, Store
+from tests.support.shells import Shell, running_shell
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("JAXPROF_DIR", str(tmp_path / "my store"))
+    monkeypatch.setenv("JAXPROF_SIZE_LIMIT", "")
+    with running_shell("jupyterlab_jaxprof") as shell:
+        yield shell
+
+
+def capture(store: Store) -> None:
+    with store.begin("trace", "run") as draft:
+        (draft.directory / "x.xplane.pb").write_bytes(b"x" * 2000)
+        draft.publish(status=Status.OK)
+
+
+def test_status_tells_the_store_and_the_magics(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    store = Store(tmp_path / "my store")
+    text = repr(shell.run("%jaxprof").result.result)
+    assert f"{store.root} (JAXPROF_DIR)" in text
+    assert "captures  0" in text
+    assert "%%jaxtrace" in text
+    assert not store.root.exists()
+    capture(store)
+    capture(store)
+    monkeypatch.setenv("JAXPROF_SIZE_LIMIT", "3 kB")
+    text = repr(shell.run("%jaxprof").result.result)
+    assert "captures  2" in text
+    assert "of 3.00 kB" in text
+    assert "delete the oldest 1 capture" in text
+    assert store.list().total == 2
+
+
+def test_a_name_that_another_extension_took_is_told(shell: Shell) -> None:
+    shell.run("get_ipython().register_magic_function(lambda line, cell: None, 'cell', 'jaxtrace')")
+    sheet = shell.run("%jaxprof").result.result
+    assert [fact.value for fact in sheet.facts if "%%jaxtrace" in fact.value and "belongs to" in fact.value]
+
+
+def test_a_store_that_can_not_be_written_is_told_first(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "my store").write_text("a file")
+    sheet = shell.run("sheet = %jaxprof doctor\nsheet").result.result
+    assert "must be mended" in sheet.title
+    assert sheet.sections[0].facts[0].state == "needed"
+    assert "a file is there where a directory is needed" in sheet.sections[0].facts[0].value
+
+
+def test_doctor_looks_at_everything(shell: Shell) -> None:
+    import jax
+
+    outcome = shell.run("%jaxprof doctor")
+    assert outcome.error is None
+    sheet = outcome.result.result
+    text = repr(sheet)
+    for part in (
+        "Devices",
+        "cpu:0",
+        "Versions",
+        jax.__version__,
+        "Tools",
+        "nsys",
+        "Permissions",
+        "Variables",
+        "Store",
+    ):
+        assert part in text
+    assert max(len(line) for line in text.splitlines()) <= 100
+    html = sheet._repr_html_()
+    assert "<script" not in html
+    assert jax.__version__ in html
+    for fact in sheet.sections[0].facts:
+        assert fact.value.endswith(".")
+
+
+def test_other_words_are_a_usage_error(shell: Shell) -> None:
+    outcome = shell.run("%jaxprof doctors")
+    assert "%jaxprof does not know 'doctors': write %jaxprof, or %jaxprof doctor." in outcome.text
+    assert "Traceback" not in outcome.text
+    assert "doctor" in shell.run("%jaxprof --help").text
