@@ -27,40 +27,51 @@ def exists(path: Path) -> bool:
     return True
 
 
+def restrict(path: Path, mode: int) -> None:
+    """Set the mode where the file system has modes; mounted cloud storage and Windows shares have none."""
+    with suppress(PermissionError, NotImplementedError):
+        path.chmod(mode)
+
+
 def make_private(directory: Path) -> None:
     """Make `directory` (and its parents), mode 0700 whatever the umask; an existing one is left as it is."""
     if not directory.is_dir():
         directory.parent.mkdir(parents=True, exist_ok=True)
         directory.mkdir(DIRECTORY_MODE, exist_ok=True)
-        directory.chmod(DIRECTORY_MODE)
+        restrict(directory, DIRECTORY_MODE)
 
 
 def flush_directory(directory: Path) -> None:
-    """Make the names in `directory` survive a power cut."""
+    """Make the names in `directory` survive a power cut, where the file system can flush a directory."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES):
+            raise
     finally:
         os.close(descriptor)
 
 
-def write_atomically(path: Path, content: bytes, *, durable: bool = True) -> None:
-    """Put `content` at `path`, mode 0600: a reader sees the old content or the new, and never a part."""
+def write_atomically(path: Path, content: bytes, *, private: bool = True) -> None:
+    """Put `content` at `path`, for good: a reader sees the old content or the new, and never a part."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        descriptor = os.open(temporary, flags, FILE_MODE if private else 0o666)
         with os.fdopen(descriptor, "wb") as file:
-            os.fchmod(descriptor, FILE_MODE)
             file.write(content)
             file.flush()
-            if durable:
-                os.fsync(descriptor)
+            now = time.time_ns()  # the kernel's own time is too coarse to tell two changes apart
+            os.utime(descriptor, ns=(now, now))
+            os.fsync(descriptor)
+        if private:
+            restrict(temporary, FILE_MODE)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    if durable:
-        flush_directory(path.parent)
+    flush_directory(path.parent)
 
 
 def open_below(directory: Path, relative: str) -> int:
@@ -122,14 +133,14 @@ def settle(directory: Path, *, private: bool) -> None:
             if path.is_symlink() or not path.is_file():
                 continue
             if private:
-                path.chmod(FILE_MODE)
+                restrict(path, FILE_MODE)
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
             try:
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
         if private:
-            Path(place).chmod(DIRECTORY_MODE)
+            restrict(Path(place), DIRECTORY_MODE)
         flush_directory(Path(place))
 
 
@@ -143,9 +154,10 @@ def touch_later(directory: Path) -> None:
 
     Two changes within one tick of the kernel's clock (4 ms) would otherwise leave the same time.
     """
-    before = directory.stat().st_mtime_ns
-    now = max(time.time_ns(), before + 1000)
-    os.utime(directory, ns=(now, now))
+    with suppress(OSError):  # the change itself is made, and has set a time too
+        before = directory.stat().st_mtime_ns
+        now = max(time.time_ns(), before + 1000)
+        os.utime(directory, ns=(now, now))
 
 
 @contextmanager

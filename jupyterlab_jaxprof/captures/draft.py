@@ -52,6 +52,7 @@ class Place:
     target: Path
     move: Callable[[Path, Path], None]
     private: bool
+    elsewhere: str
 
 
 class Draft:
@@ -66,20 +67,18 @@ class Draft:
         self.kind = kind
         self.name = checked_name(name)
         self.session = session_slug(self.name)
-        self._private = place.private
-        self._move = place.move
-        self._target = place.target
+        self._place = place
         while True:
             self.id = new_id()
             self.directory = place.parent / place.draft_name.format(self.id)
             try:
-                self.directory.mkdir(disk.DIRECTORY_MODE if self._private else 0o777)
+                self.directory.mkdir(disk.DIRECTORY_MODE if self._place.private else 0o777)
                 break
             except FileExistsError:  # the same millisecond and the same six digits
                 continue
         try:
-            if self._private:
-                self.directory.chmod(disk.DIRECTORY_MODE)
+            if self._place.private:
+                disk.restrict(self.directory, disk.DIRECTORY_MODE)
             self._owner: FileIO | None = _own(self.directory)
         except BaseException:
             disk.remove_tree(self.directory)
@@ -97,7 +96,9 @@ class Draft:
     def published(self) -> bool:
         """Whether the draft has become a capture; `directory` is then the capture's."""
         return (
-            self._owner is None and self.directory.parent == self._target and self.directory.name == self.id
+            self._owner is None
+            and self.directory.parent == self._place.target
+            and self.directory.name == self.id
         )
 
     def discard(self) -> None:
@@ -149,29 +150,24 @@ class Draft:
                     xprof_run=self._xprof_run(files),
                 )
             )
-            disk.write_atomically(self.directory / RECORD_FILE, content)
-            disk.settle(self.directory, private=self._private)
+            disk.write_atomically(self.directory / RECORD_FILE, content, private=self._place.private)
+            disk.settle(self.directory, private=self._place.private)
             self._publish()
         except OSError as error:
             self.discard()
-            raise StoreError(
-                sentence(
-                    f"The capture '{self.name}' can't be written, and nothing of it was kept",
-                    self._target,
-                    error,
-                )
-            ) from error
+            what = f"The capture '{self.name}' can't be written, and nothing of it was kept"
+            raise StoreError(sentence(what, self._place.target, error, self._place.elsewhere)) from error
         return record
 
     def _publish(self) -> None:
-        place = self._target / self.id
-        self._move(self.directory, place)
+        place = self._place.target / self.id
+        self._place.move(self.directory, place)
         self.directory = place
         with suppress(OSError):  # the capture is in place; a stray owner file harms nobody
             (place / OWNER_FILE).unlink()
         self._release()
         with suppress(OSError):
-            disk.flush_directory(self._target)
+            disk.flush_directory(self._place.target)
 
     def _files(self) -> tuple[tuple[CaptureFile, ...], list[str]]:
         found = {path: size for path, size in disk.plain_files(self.directory).items() if path != OWNER_FILE}

@@ -39,9 +39,11 @@ _REASONS = {
 }
 
 
-def sentence(
-    what: str, path: Path, error: OSError, elsewhere: str = "set JAXPROF_DIR to another directory"
-) -> str:
+ANOTHER_STORE = "set JAXPROF_DIR to another directory"
+ANOTHER_DIRECTORY = "give --dir another directory"
+
+
+def sentence(what: str, path: Path, error: OSError, elsewhere: str = ANOTHER_STORE) -> str:
     """Say that `what` (for example 'The capture can't be written') failed at `path`, why, and what helps."""
     reason = _REASONS.get(error.errno or 0)
     if reason is None:

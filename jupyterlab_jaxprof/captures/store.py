@@ -16,7 +16,15 @@ from typing import Any, BinaryIO
 
 from . import disk
 from .draft import Draft, Place, sweep
-from .errors import InvalidValue, StoreError, UnknownCapture, UnreadableCapture, sentence
+from .errors import (
+    ANOTHER_DIRECTORY,
+    ANOTHER_STORE,
+    InvalidValue,
+    StoreError,
+    UnknownCapture,
+    UnreadableCapture,
+    sentence,
+)
 from .index import Entry, Index, folded, read_record
 from .names import checked_name, checked_notes, is_id, session_slug
 from .page import OverLimit, Page, Row
@@ -73,14 +81,21 @@ class Store:
     def begin(self, kind: str, name: str) -> Draft:
         """Start a capture. Raises StoreError, before anything is measured, when it could not be written."""
         checked_name(name)
+        self.prepare()
+        try:
+            sweep(self._partial_dir)
+            place = Place(self._partial_dir, "{}", self.captures_dir, self._publish, True, ANOTHER_STORE)
+            return Draft(kind, name, place)
+        except OSError as error:
+            raise StoreError(sentence("No capture can be written", self.root, error)) from error
+
+    def prepare(self) -> None:
+        """Make the store's directories where they are missing. Raises StoreError when that can't be done."""
         try:
             for directory in (self.root, self.captures_dir, self._partial_dir):
                 disk.make_private(directory)
             with disk.locked(self._lock_path):
                 pass  # made now, so that a deletion on a full disk finds it
-            sweep(self._partial_dir)
-            place = Place(self._partial_dir, "{}", self.captures_dir, self._publish, private=True)
-            return Draft(kind, name, place)
         except OSError as error:
             raise StoreError(sentence("No capture can be written", self.root, error)) from error
 
@@ -92,10 +107,12 @@ class Store:
         try:
             parent.mkdir(parents=True, exist_ok=True)
             sweep(parent)
-            return Draft(kind, name, Place(parent, ".{}.partial", parent, os.rename, private=False))
+            return Draft(
+                kind, name, Place(parent, ".{}.partial", parent, os.rename, False, ANOTHER_DIRECTORY)
+            )
         except OSError as error:
             raise StoreError(
-                sentence("No capture can be written", parent, error, "give --dir another directory")
+                sentence("No capture can be written", parent, error, ANOTHER_DIRECTORY)
             ) from error
 
     def update(

@@ -125,7 +125,7 @@ def _problem_fact(problem: Mapping[str, Any]) -> Fact:
 
 
 def _device_facts() -> tuple[list[Fact], list[Fact]]:
-    """Ask JAX for its devices, where it is installed; one that does not start is a problem, with its reason."""
+    """Ask JAX for its devices, where it is installed; if it does not start, that is a problem."""
     if find_spec("jax") is None:
         return [Fact("JAX", "is not installed in this kernel's environment")], []
     try:

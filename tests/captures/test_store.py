@@ -287,11 +287,17 @@ def test_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_capture_elsewhere_is_a_plain_directory(tmp_path: Path, store: Store) -> None:
     place = tmp_path / "my traces"
-    with Store.begin_in(place, "trace", "run") as draft:
-        fill(draft)
-        record = draft.publish(status=Status.OK)
+    before = os.umask(0o022)
+    try:
+        with Store.begin_in(place, "trace", "run") as draft:
+            fill(draft)
+            record = draft.publish(status=Status.OK)
+    finally:
+        os.umask(before)
     assert draft.directory == place / record.id
     assert [path.name for path in place.iterdir()] == [record.id]
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in (place / record.id).rglob("*") if path.is_file()}
+    assert modes == {0o644}  # as other files of the user's own directories
     assert record.xprof_run == f"{record.id}/run"
     assert json.loads((place / record.id / "capture.json").read_text())["name"] == "run"
     assert store.list().total == 0

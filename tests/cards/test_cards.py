@@ -232,7 +232,7 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-# For each text: its contrast with what is behind it (WCAG 2; colours may be see-through), and whether it fits.
+# For each text: its contrast with what is behind it (WCAG 2), and whether it fits in its card.
 MEASURE = """() => {
   const parse = text => { const [r, g, b, a = 1] = text.match(/[0-9.]+/g).map(Number); return [r, g, b, a]; };
   const over = ([r, g, b, a], under) => [r, g, b].map((value, i) => value * a + under[i] * (1 - a));
