@@ -9,9 +9,13 @@ export function formatBytes(bytes: number): string {
 
 /** A duration given in milliseconds, three digits: '480 µs', '12.3 ms', '2 min 5 s'. */
 export function formatMilliseconds(ms: number): string {
-  if (ms >= 60_000) {
-    const seconds = Math.round(ms / 1000);
-    return `${Math.floor(seconds / 60)}${NO_BREAK_SPACE}min ${seconds % 60}${NO_BREAK_SPACE}s`;
+  const seconds = Math.round(ms / 1000);
+  if (seconds >= 3600) {
+    const minutes = Math.round(seconds / 60);
+    return two(Math.floor(minutes / 60), 'h', minutes % 60, 'min');
+  }
+  if (seconds >= 60) {
+    return two(Math.floor(seconds / 60), 'min', seconds % 60, 's');
   }
   return ms >= 1000
     ? unit(ms / 1000, 's')
@@ -22,11 +26,20 @@ export function formatMilliseconds(ms: number): string {
         : unit(ms * 1e6, 'ns');
 }
 
+const MILLISECONDS: Record<string, number> = {
+  ns: 1e-6,
+  us: 1e-3,
+  ms: 1,
+  s: 1e3
+};
+
 /** The one number that matters of a capture. */
 export function formatQuantity(value: number, quantityUnit: string): string {
+  const scale = MILLISECONDS[quantityUnit];
+  if (scale !== undefined) {
+    return formatMilliseconds(value * scale);
+  }
   switch (quantityUnit) {
-    case 'ms':
-      return formatMilliseconds(value);
     case 'bytes':
       return formatBytes(value);
     case 'percent':
@@ -42,7 +55,7 @@ const AGE_UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
   ['day', 86_400]
 ];
 
-/** How long ago: 'now', '3 min ago', '2 days ago'; a date after a week. */
+/** How long ago: 'now', '3min ago', '2d ago'; a date after a week. */
 export function formatAge(created: Date, now: Date, locale?: string): string {
   const seconds = (now.getTime() - created.getTime()) / 1000;
   if (Number.isNaN(seconds)) {
@@ -58,7 +71,7 @@ export function formatAge(created: Date, now: Date, locale?: string): string {
   }
   const format = new Intl.RelativeTimeFormat(locale, {
     numeric: 'auto',
-    style: 'short'
+    style: 'narrow'
   });
   const [name, size] = AGE_UNITS.findLast(item => seconds >= item[1]) ?? [
     'second',
@@ -86,6 +99,15 @@ function scaled(value: number, base: number, units: readonly string[]): string {
 
 function unit(value: number, name: string): string {
   return `${digits(value)}${NO_BREAK_SPACE}${name}`;
+}
+
+function two(
+  first: number,
+  firstUnit: string,
+  second: number,
+  secondUnit: string
+): string {
+  return `${first}${NO_BREAK_SPACE}${firstUnit} ${second}${NO_BREAK_SPACE}${secondUnit}`;
 }
 
 /** Three significant digits, no exponent. */

@@ -13,8 +13,8 @@ import {
   deleteIcon,
   downloadIcon,
   editIcon,
-  infoIcon,
-  launchIcon
+  launchIcon,
+  listIcon
 } from '@jupyterlab/ui-components';
 
 import type { Server } from '../api/server';
@@ -167,7 +167,7 @@ function captureCommands(
     {
       id: CommandIDs.details,
       label: trans.__('Details, Files and Notes'),
-      icon: infoIcon,
+      icon: listIcon,
       run: () => {
         model.setDetailsOpen(true);
       },

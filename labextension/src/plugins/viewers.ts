@@ -5,6 +5,7 @@ import type {
 import { ILabShell, ILayoutRestorer } from '@jupyterlab/application';
 import {
   ICommandPalette,
+  IThemeManager,
   Notification,
   WidgetTracker
 } from '@jupyterlab/apputils';
@@ -21,6 +22,7 @@ import type { IViewerTarget } from '../api/urls';
 import { viewerUrl } from '../api/urls';
 import { jaxprofIcon } from '../icons';
 import { CommandIDs, IServer } from '../tokens';
+import type { Theme } from '../viewer/content';
 import { ViewerContent } from '../viewer/content';
 import { ViewerTab, viewerTitle } from '../viewer/tab';
 
@@ -38,7 +40,8 @@ export const viewersPlugin: JupyterFrontEndPlugin<void> = {
     ILayoutRestorer,
     ICommandPalette,
     ILauncher,
-    ISettingRegistry
+    ISettingRegistry,
+    IThemeManager
   ],
   activate: (
     app: JupyterFrontEnd,
@@ -48,7 +51,8 @@ export const viewersPlugin: JupyterFrontEndPlugin<void> = {
     restorer: ILayoutRestorer | null,
     palette: ICommandPalette | null,
     launcher: ILauncher | null,
-    settings: ISettingRegistry | null
+    settings: ISettingRegistry | null,
+    themes: IThemeManager | null
   ) => {
     const trans = (translator ?? nullTranslator).load('jupyterlab_jaxprof');
     let inBrowserTab = labShell === null;
@@ -63,7 +67,7 @@ export const viewersPlugin: JupyterFrontEndPlugin<void> = {
     }
     for (const viewer of ['xprof', 'tensorboard'] as const) {
       const command = COMMANDS[viewer];
-      const tabs = new Tabs(app, server, viewer, trans);
+      const tabs = new Tabs(app, server, viewer, themes, trans);
       app.commands.addCommand(command, {
         label: args =>
           args.isLauncher
@@ -128,10 +132,16 @@ class Tabs {
     private readonly _app: JupyterFrontEnd,
     private readonly _server: Server,
     private readonly _viewer: ViewerName,
+    private readonly _themes: IThemeManager | null,
     private readonly _trans: TranslationBundle
   ) {
     this._tracker = new WidgetTracker<ViewerTab>({
       namespace: `jaxprof-${_viewer}`
+    });
+    _themes?.themeChanged.connect(() => {
+      this._tracker.forEach(({ content }) => {
+        content.theme = this._theme;
+      });
     });
   }
 
@@ -171,6 +181,7 @@ class Tabs {
       viewer: this._viewer,
       target,
       server: this._server,
+      theme: this._theme,
       trans: this._trans
     });
     const tab = new ViewerTab({
@@ -192,6 +203,11 @@ class Tabs {
     void this._tracker.add(tab);
     this._app.shell.add(tab, 'main', { type: viewerTitle(this._viewer) });
     this._app.shell.activateById(tab.id);
+  }
+
+  private get _theme(): Theme {
+    const name = this._themes?.theme;
+    return name && !this._themes.isLight(name) ? 'dark' : 'light';
   }
 
   private readonly _tracker: WidgetTracker<ViewerTab>;

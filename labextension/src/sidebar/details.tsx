@@ -4,7 +4,7 @@ import React, { useEffect, useState } from 'react';
 
 import { problemOfError } from '../api/problem';
 import type { ICapture, ICaptureRow } from '../api/types';
-import { formatBytes, formatMilliseconds } from '../format';
+import { baseName, formatBytes, formatMilliseconds } from '../format';
 import type { Actions } from './actions';
 import { kindName, statusName } from './row';
 
@@ -95,12 +95,16 @@ function Facts(props: {
   trans: TranslationBundle;
 }): React.JSX.Element {
   const { row, capture, actions, trans } = props;
-  const { headline, wall_ms: wall, steps } = row.summary;
+  const { wall_ms: wall, steps } = row.summary;
   const environment = capture?.environment;
-  const facts: [string, string][] = [
+  const created = new Date(row.created).toLocaleString(undefined, {
+    dateStyle: 'medium',
+    timeStyle: 'medium'
+  });
+  const facts: [string, React.ReactNode][] = [
     [trans.__('Kind'), kindName(row.kind, trans)],
-    [trans.__('Created'), new Date(row.created).toLocaleString()],
-    [trans.__('Notebook'), row.notebook],
+    [trans.__('Created'), created],
+    [trans.__('Notebook'), row.notebook && <Path path={row.notebook} />],
     [trans.__('Magic'), row.magic],
     [
       trans.__('Steps'),
@@ -124,20 +128,20 @@ function Facts(props: {
     [trans.__('Host'), environment?.host ?? '']
   ];
   return (
-    <dl className="jp-JaxProf-facts" data-headline={headline?.label}>
+    <dl className="jp-JaxProf-facts">
       {facts
-        .filter(fact => fact[1] !== '')
+        .filter(([, value]) => value !== '')
         .map(([name, value]) => (
           <React.Fragment key={name}>
             <dt>{name}</dt>
-            <dd title={value}>{value}</dd>
+            <dd>{value}</dd>
           </React.Fragment>
         ))}
       {capture && (
         <>
           <dt>{trans.__('Directory')}</dt>
-          <dd className="jp-JaxProf-withButton" title={capture.directory}>
-            <bdi>{capture.directory}</bdi>
+          <dd className="jp-JaxProf-withButton">
+            <Path path={capture.directory} />
             <button
               className="jp-JaxProf-iconButton"
               title={trans.__('Copy the path')}
@@ -152,6 +156,15 @@ function Facts(props: {
         </>
       )}
     </dl>
+  );
+}
+
+/** A path on one line; where it is too long its beginning is left out, which tells less than its end. */
+function Path(props: { path: string }): React.JSX.Element {
+  return (
+    <div className="jp-JaxProf-path" title={props.path}>
+      <bdi>{props.path}</bdi>
+    </div>
   );
 }
 
@@ -188,8 +201,8 @@ function Files(props: IDetailsProps): React.JSX.Element | null {
       <ul className="jp-JaxProf-files">
         {row.files.map(({ path, size_bytes }) => (
           <li key={path}>
-            <span className="jp-JaxProf-path" title={path}>
-              <bdi>{path}</bdi>
+            <span className="jp-JaxProf-file" title={path}>
+              {baseName(path)}
             </span>
             <span className="jp-JaxProf-number">{formatBytes(size_bytes)}</span>
             <button

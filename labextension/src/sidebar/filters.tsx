@@ -120,6 +120,7 @@ function Choice(props: {
   return (
     <HTMLSelect
       className="jp-JaxProf-select"
+      iconProps={{ top: '6px' }}
       aria-label={label}
       title={value || label}
       value={value}

@@ -34,6 +34,7 @@ export class CapturesPanel extends ReactWidget {
     this.addClass('jp-JaxProf-panel');
     this.title.icon = jaxprofIcon;
     this.title.caption = _options.trans.__('JaxProf');
+    this.node.tabIndex = -1;
     this.node.setAttribute('role', 'region');
     this.node.setAttribute('aria-label', _options.trans.__('JaxProf'));
   }
@@ -65,7 +66,8 @@ export class CapturesPanel extends ReactWidget {
     if (model.selected) {
       model.focusSelected();
     } else {
-      this.node.querySelector<HTMLElement>('input, button')?.focus();
+      const list = this.node.querySelector<HTMLElement>('[role=grid]');
+      (list ?? this.node).focus();
     }
   }
 

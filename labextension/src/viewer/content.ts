@@ -16,14 +16,19 @@ export interface IViewerOptions {
   viewer: ViewerName;
   target: IViewerTarget;
   server: Server;
+  /** The colours around the viewer. */
+  theme: Theme;
   trans: TranslationBundle;
 }
+
+export type Theme = 'light' | 'dark';
 
 /**
  * A viewer's page in a frame, at one run and tool.
  *
  * The page is loaded when the tab is first shown: a restored workspace with ten tabs opens one. It tells where
- * the user went by posting `{source: 'jaxprof', type: 'state', run, tool, host}`.
+ * the user went by posting `{source: 'jaxprof', type: 'state', run, tool, host}`; the whole protocol stands in
+ * jupyterlab_jaxprof/server/static/viewer.js.
  */
 export class ViewerContent extends Panel {
   constructor(private readonly _options: IViewerOptions) {
@@ -31,19 +36,7 @@ export class ViewerContent extends Panel {
     this.addClass('jp-JaxProf-viewer');
     this.node.tabIndex = -1;
     this._target = _options.target;
-    this._frame = new IFrame({
-      sandbox: [
-        'allow-scripts',
-        'allow-same-origin',
-        'allow-downloads',
-        'allow-popups',
-        'allow-forms'
-      ],
-      // The server's checks of where a request comes from need it.
-      referrerPolicy: 'same-origin'
-    });
-    this._frame.hide();
-    this.addWidget(this._frame);
+    this._theme = _options.theme;
   }
 
   get viewer(): ViewerName {
@@ -70,6 +63,14 @@ export class ViewerContent extends Panel {
     return this._entered;
   }
 
+  set theme(theme: Theme) {
+    this._theme = theme;
+    this._window?.postMessage(
+      { source: 'jaxprof', type: 'theme', theme },
+      window.location.origin
+    );
+  }
+
   /** Go to another run or tool. */
   navigate(target: IViewerTarget): void {
     this._setTarget(target);
@@ -86,28 +87,24 @@ export class ViewerContent extends Panel {
     if (this.isDisposed) {
       return;
     }
-    this._problem?.dispose();
-    this._problem = null;
-    this._frame.setHidden(problem !== null);
+    this._clear();
     if (problem) {
-      this._problem = ReactWidget.create(
-        React.createElement(ProblemView, {
-          problem,
-          trans: this._options.trans,
-          onRetry: () => void this.reload()
-        })
+      this.addWidget(
+        ReactWidget.create(
+          React.createElement(ProblemView, {
+            problem,
+            trans: this._options.trans,
+            onRetry: () => void this.reload()
+          })
+        )
       );
-      this._problem.addClass('jp-JaxProf-viewerProblem');
-      this.addWidget(this._problem);
+      this.widgets[0]?.addClass('jp-JaxProf-viewerProblem');
       return;
     }
-    // Setting `src` a second time would add to the history that the browser's back button walks.
-    const page = this._window;
-    if (this._frame.url && page) {
-      page.location.replace(this.url);
-    } else {
-      this._frame.url = this.url;
-    }
+    const url = new URL(this.url);
+    url.searchParams.set('theme', this._theme);
+    this._frame = makeFrame(url.href);
+    this.addWidget(this._frame);
   }
 
   protected override onAfterAttach(msg: Message): void {
@@ -120,6 +117,9 @@ export class ViewerContent extends Panel {
   protected override onBeforeDetach(msg: Message): void {
     window.removeEventListener('message', this._onMessage);
     window.removeEventListener('blur', this._onBlur);
+    // A frame that is put elsewhere in the page loads anew, and not where the user was.
+    this._clear();
+    this._loaded = false;
     super.onBeforeDetach(msg);
   }
 
@@ -134,11 +134,18 @@ export class ViewerContent extends Panel {
   }
 
   private get _element(): HTMLIFrameElement | null {
-    return this._frame.node.querySelector('iframe');
+    return this._frame?.node.querySelector('iframe') ?? null;
   }
 
   private get _window(): Window | null {
     return this._element?.contentWindow ?? null;
+  }
+
+  private _clear(): void {
+    this._frame = null;
+    for (const widget of [...this.widgets]) {
+      widget.dispose();
+    }
   }
 
   private _loadOnce(): void {
@@ -171,19 +178,42 @@ export class ViewerContent extends Panel {
     }
   };
 
-  /** The focus moving into a frame shows in no event but this one. */
+  /** The focus moving into a frame shows in no event but this one; XProf takes it unasked, too. */
   private readonly _onBlur = (): void => {
-    if (this._element && document.activeElement === this._element) {
+    const element = this._element;
+    if (document.activeElement === element && element?.matches(':hover')) {
       this._entered.emit();
     }
   };
 
-  private readonly _frame: IFrame;
-  private _problem: ReactWidget | null = null;
+  private _frame: IFrame | null = null;
   private _target: IViewerTarget;
+  private _theme: Theme;
   private _loaded = false;
   private readonly _targetChanged = new Signal<this, IViewerTarget>(this);
   private readonly _entered = new Signal<this, void>(this);
+}
+
+/**
+ * Make a frame for an address.
+ *
+ * It is made anew for each: a frame that goes from one address to another adds to the history that the browser's
+ * back button walks.
+ */
+function makeFrame(url: string): IFrame {
+  const frame = new IFrame({
+    sandbox: [
+      'allow-scripts',
+      'allow-same-origin',
+      'allow-downloads',
+      'allow-popups',
+      'allow-forms'
+    ],
+    // The server's checks of where a request comes from need it.
+    referrerPolicy: 'same-origin'
+  });
+  frame.url = url;
+  return frame;
 }
 
 /** Read a message of the viewer's page; null for any other message. */
