@@ -83,14 +83,16 @@ class Card:
         if hidden > 0:
             notices = [*notices[:MAX_NOTICES], f"and {hidden} more: see capture.json."]
         wall_ms = record.summary.get("wall_ms")
+        wall = units.duration(wall_ms) if wall_ms is not None else ""
+        headline = _headline(record)
         return cls(
             kind=printable(record.kind),
             name=printable(record.name),
             status=record.status,
             reason=printable(record.reason),
             when=units.moment(record.created),
-            headline=_headline(record),
-            wall=units.duration(wall_ms) if wall_ms is not None else "",
+            headline=headline if headline != ("wall time", wall) else None,
+            wall=wall,
             steps=_steps(record),
             devices=_devices(record.environment),
             files=_files(record),

@@ -113,6 +113,15 @@ def test_what_went_wrong_is_said_with_its_reason(status: Status) -> None:
     assert outline.links == []
 
 
+def test_a_number_is_said_once() -> None:
+    headline = {"label": "wall time", "value": 14.2, "unit": "ms"}
+    text, outline = shown(summary={"headline": headline, "wall_ms": 14.2})
+    assert text.count("14.2 ms") == outline.text.count("14.2 ms") == 1
+    assert (
+        shown(summary={"headline": headline | {"label": "busy"}, "wall_ms": 20})[1].text.count("14.2 ms") == 1
+    )
+
+
 def test_without_a_server_the_card_says_how_to_open_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAXPROF_BASE_URL")
     text, outline = shown()
