@@ -31,8 +31,9 @@ def is_id(text: str) -> bool:
 
 def created_at(capture_id: str) -> str:
     """Read the moment out of an identifier: ISO 8601, UTC; empty where its digits are no date."""
+    day, clock = capture_id[:8], capture_id[9:15]
     try:
-        moment = datetime.strptime(capture_id[:15], "%Y%m%d-%H%M%S")
+        moment = datetime.fromisoformat(f"{day}T{clock}")
     except ValueError:
         return ""
     return f"{moment.isoformat()}.{capture_id[16:19]}Z"

@@ -345,7 +345,9 @@ def _check_access(directory: Path) -> None:
     """Raise OSError, with the reason, unless files can be made in `directory`."""
     if not directory.is_dir():
         raise OSError(errno.ENOENT if directory.is_symlink() else errno.ENOTDIR, "not a directory")
-    if os.access(directory, os.R_OK | os.W_OK | os.X_OK):
+    if os.access(
+        directory, os.R_OK | os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids
+    ):
         return
     read_only = os.statvfs(directory).f_flag & os.ST_RDONLY
     raise OSError(errno.EROFS if read_only else errno.EACCES, "not writable")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import resource
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from io import RawIOBase
 from pathlib import Path
@@ -18,6 +20,9 @@ from jupyterlab_jaxprof.captures import Draft, Record, Status, Store
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "store")
+
+
+NOBODY = 65534
 
 
 def fill(draft: Draft, size_bytes: int = 1000) -> None:
@@ -34,13 +39,19 @@ def publish(store: Store, name: str = "run", *, size_bytes: int = 1000, **fields
 
 
 class Disk:
-    """A small disk: a tmpfs where the test may mount one, else a directory and a limit on writing."""
+    """A small disk: a tmpfs where the test may mount one, else a directory, a limit on writing, and modes.
 
-    def __init__(self, place: Path) -> None:
-        self.place = place
-        place.mkdir()
-        options = ["-t", "tmpfs", "-o", "size=4m,mode=700", "tmpfs", str(place)]
+    Root without the right to mount (in a container, say) ignores modes, and acts as nobody for the while.
+    """
+
+    def __init__(self) -> None:
+        self.place = Path(tempfile.mkdtemp(prefix="jaxprof-disk-"))
+        options = ["-t", "tmpfs", "-o", "size=4m,mode=700", "tmpfs", str(self.place)]
         self.mounted = subprocess.run(["mount", *options], capture_output=True).returncode == 0
+        self._as_nobody = not self.mounted and os.geteuid() == 0
+        if self._as_nobody:
+            os.chown(self.place, NOBODY, NOBODY)
+            os.seteuid(NOBODY)
 
     def exhaust(self) -> None:
         if not self.mounted:
@@ -72,7 +83,6 @@ class Disk:
             mode = "rw" if writable else "ro"
             subprocess.run(["mount", "-o", f"remount,{mode}", str(self.place)], check=True)
             return
-        assert os.geteuid() != 0, "root without the right to mount ignores modes"
         for place, _, _ in os.walk(self.place):
             Path(place).chmod(0o700 if writable else 0o500)
 
@@ -82,10 +92,13 @@ class Disk:
             subprocess.run(["umount", str(self.place)], check=True)
         else:
             self.protect(writable=True)
+        if self._as_nobody:
+            os.seteuid(0)
+        shutil.rmtree(self.place)
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Disk]:
-    disk = Disk(tmp_path / "disk")
+def disk() -> Iterator[Disk]:
+    disk = Disk()
     yield disk
     disk.close()
