@@ -89,7 +89,7 @@ def _read(path: Path, contents: TraceContents) -> None:
 
 
 def _profile_data() -> Any:
-    """Give the class that reads traces: JAX's own, before about JAX 0.7 XProf's, None without either."""
+    """Give the class that reads traces: JAX's own, before JAX 0.7 XProf's, None without either."""
     import jax
 
     reader = getattr(jax.profiler, "ProfileData", None)

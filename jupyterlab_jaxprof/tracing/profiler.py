@@ -60,34 +60,17 @@ class Profiler:
             AlreadyRunning: another trace runs in this process, or is still being written.
             ProfilerError: JAX refused for another reason.
         """
+        import jax
+
         self._free_dead_session()
         with HeldInterrupts() as held, WatchedStderr() as stderr:
             try:
-                self._start_trace()
+                jax.profiler.start_trace(str(self.directory), profiler_options=self._options)
             except RuntimeError as error:
                 raise _not_started(error) from error
             self._session = _current_session()
         self.notices += stderr.notices
         self.interrupts += held.count
-
-    def _start_trace(self) -> None:
-        """Start, and hear at once when XLA is busy with another session: JAX by itself tells only at the end.
-
-        With that, a tracer that fails alone (the GPU's) fails the start too; then go on with those that are
-        left.
-        """
-        import jax
-
-        asked_for = self._options.raise_error_on_start_failure
-        self._options.raise_error_on_start_failure = True
-        try:
-            jax.profiler.start_trace(str(self.directory), profiler_options=self._options)
-        except RuntimeError as error:
-            if asked_for or _is_busy(error):
-                raise
-            self._options.raise_error_on_start_failure = False
-            jax.profiler.start_trace(str(self.directory), profiler_options=self._options)
-            self.notices.append(f"A part of JAX's profiler did not start. It says: {_first_line(error)}")
 
     def stop(self, trash: Path, say: Callable[[str], None]) -> None:
         """Stop, and write the trace. However that ends, the profiler can be used again.
@@ -216,6 +199,12 @@ def _not_written(error: BaseException) -> ProfilerError:
         return StoppedByCell(
             "The traced code called jax.profiler.stop_trace() itself, which ended the trace early."
         )
+    if isinstance(error, RuntimeError) and _is_busy(error):  # XLA tells that only at the end
+        return ProfilerError(
+            "Another trace was running in this process (somebody captured it through "
+            "jax.profiler.start_server, say), and XLA records for one at a time: this trace recorded "
+            "nothing. Run the cell again."
+        )
     remedy = "Run the cell again, with less of it traced if that helps."
     if "RESOURCE_EXHAUSTED" in text or "No space left" in text:
         remedy = "The disk is full: free some space, or write elsewhere with --dir."
@@ -274,7 +263,7 @@ def _quiet_options() -> Any:
 
 
 def _lets_go_of_gil() -> bool:
-    """Tell whether other threads run while JAX writes a trace; up to about JAX 0.7, none does.
+    """Tell whether other threads run while JAX writes a trace; before JAX 0.9, none does.
 
     The same change of jaxlib's bindings brought the session id.
     """

@@ -257,7 +257,8 @@ def _explain(address: str, code: str, details: str) -> str:
         )
     if code == "DEADLINE_EXCEEDED":
         return (
-            f"{address} did not answer in time: is the host right, and does a firewall let the port through?"
+            f"{address} did not answer in time: is the host right, does a firewall let the port through, and "
+            "has the program JAX 0.9 or later (before, its profiler server hangs)?"
         )
     if "refused" in details:
         return (
@@ -274,7 +275,7 @@ def _explain(address: str, code: str, details: str) -> str:
     if "permission denied" in details.lower() or "PERMISSION_DENIED" in details:
         return (
             f"The program at {address} may not write into the capture's directory, and its JAX is too old "
-            "to send the trace instead (0.8 or later does): use --dir with a directory that it can write, "
+            "to send the trace instead (0.9 or later does): use --dir with a directory that it can write, "
             "or upgrade JAX there."
         )
     return f"{address} sent no trace ({code}: {details.splitlines()[0] if details else 'no details'})."

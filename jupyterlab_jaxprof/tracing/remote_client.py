@@ -6,10 +6,10 @@ the requests are under way, then one `{"address", "empty"}` or `{"address", "cod
 address.
 
 Why not `python -m jax.collect_profile` or XProf's trace(): both ask each program to write its trace into a
-directory of its own file system, which is of use only where that is shared. JAX since about 0.8 sends the
-trace back if asked; older ones ignore that, and write it into `repository_root` as before. It is a process of
-its own so that gRPC's threads, its memory (the trace, up to 2 GB, some times over) and a request that hangs
-stay out of the kernel.
+directory of its own file system, which is of use only where that is shared. JAX from 0.9 on sends the trace
+back if asked; before, its server hangs whoever asks (seen with 0.6 to 0.8). It is a process of its own so
+that gRPC's threads, its memory (the trace, up to 2 GB, some times over) and a request that hangs stay out of
+the kernel.
 """
 
 from __future__ import annotations

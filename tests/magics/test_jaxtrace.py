@@ -1,0 +1,370 @@
+"""%%jaxtrace in a real shell, with the real profiler."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import pytest
+
+from jupyterlab_jaxprof.captures import Status, Store
+from jupyterlab_jaxprof.tracing.contents import read_contents
+from tests.support.shells import running_shell
+
+SETUP = "import jax, jax.numpy as jnp\nf = jax.jit(lambda x: (x @ x).sum())\nx = jnp.ones((100, 100))\n"
+
+
+@pytest.fixture
+def shell(tmp_path, monkeypatch):
+    monkeypatch.setenv("JAXPROF_DIR", str(tmp_path / "store"))
+    for name in [name for name in os.environ if name.startswith(("NSYS_", "QUADD_"))]:
+        monkeypatch.delenv(name)
+    with running_shell("jupyterlab_jaxprof") as shell:
+        shell.run(SETUP)
+        yield shell
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "store")
+
+
+def records(store):
+    return [row.record for row in store.list().rows]
+
+
+def only_record(store):
+    (record,) = records(store)
+    return record
+
+
+def xplane(store, record) -> Path:
+    (path,) = [file.path for file in record.files if file.role == "xplane"]
+    return store.file(record.id, path)
+
+
+def test_a_cell_is_traced_kept_and_its_value_shown_below_the_card(shell, store):
+    outcome = shell.run("%%jaxtrace first\ny = f(x)\ny")
+    assert float(outcome.result.result) == 1_000_000
+    assert float(shell.names["y"]) == 1_000_000
+    assert outcome.text.index("trace  first  ok") < outcome.text.index("Out[")
+    record = only_record(store)
+    assert (record.status, record.kind, record.name) == (Status.OK, "trace", "first")
+    assert record.magic == "%%jaxtrace first"
+    assert record.cell == "y = f(x)\ny\n"
+    assert sorted(file.role for file in record.files) == ["trace_json", "xplane"]
+    assert record.xprof_run == f"{record.id}/first"
+    assert record.summary["headline"]["value"] == record.summary["wall_ms"] > 0
+    assert record.environment["devices"][0]["platform"] == "cpu"
+    assert any("trace viewer and graph viewer" in notice for notice in record.notices)
+    assert read_contents(xplane(store, record)).events > 0
+
+
+def test_without_a_name_it_is_the_cells_number(shell, store):
+    outcome = shell.run("%%jaxtrace\n1;")
+    assert only_record(store).name == f"In [{outcome.result.execution_count}]"
+
+
+@pytest.mark.parametrize("name", ["a/b/../c", "Größe & <b>", "../../x", "con spaces", "名前"])
+def test_any_name_is_kept_and_becomes_one_directory(shell, store, name):
+    shell.run(f'%%jaxtrace "{name}"\n1;')
+    record = only_record(store)
+    assert record.name == name
+    assert xplane(store, record).relative_to(store.captures_dir).parts[1:3] == ("plugins", "profile")
+    assert len(xplane(store, record).relative_to(store.captures_dir).parts) == 5
+
+
+def test_braces_and_dollars_are_taken_as_they_are(shell, store):
+    shell.run('%%jaxtrace "{x} $x"\n1;')
+    assert only_record(store).name == "{x} $x"
+
+
+def test_steps_are_annotated_timed_and_each_waited_for(shell, store):
+    shell.run("n = []\nslow = jax.jit(lambda x: jax.lax.fori_loop(0, 60, lambda i, y: y @ x / 300, x))")
+    shell.run("big = jnp.ones((300, 300)); slow(big).block_until_ready()")
+    shell.run("%%jaxtrace --steps 4 --save capture\nslow(big); n.append(1); print(len(n))")
+    assert shell.names["n"] == [1] * 4
+    record = only_record(store)
+    steps = record.steps
+    assert (steps["name"], steps["count"], len(steps["durations_ms"])) == ("step", 4, 4)
+    assert record.summary["headline"] == {"label": "median step", "value": steps["median_ms"], "unit": "ms"}
+    annotated = read_contents(xplane(store, record)).steps["step"]
+    assert [number for number, _ in annotated] == [0, 1, 2, 3]
+    # The result is dropped: only the barrier makes the step as long as its work.
+    assert min(duration_ns for _, duration_ns in annotated) / 1e6 > steps["min_ms"] * 0.8
+    assert steps["min_ms"] > 5
+    assert shell.names["capture"].steps == steps
+    assert shell.names["capture"].file("xplane") == xplane(store, record)
+
+
+def test_all_steps_print_and_the_last_value_counts(shell):
+    shell.run("k = 0")
+    outcome = shell.run("%%jaxtrace --steps 3 --step-name tick\nk += 1\nprint('step', k)\nk")
+    assert outcome.result.result == 3
+    assert [f"step {k}" in outcome.text for k in (1, 2, 3)] == [True] * 3
+
+
+def test_steps_are_named_after_the_function(shell, store):
+    shell.run("%%jaxtrace --steps 2\ny = f(x)")
+    assert only_record(store).steps["name"] == "f"
+
+
+def test_steps_that_the_cell_marks_itself(shell, store):
+    shell.run(
+        "%%jaxtrace\nfor i in range(5):\n    with jax.profiler.StepTraceAnnotation('train', step_num=i):\n"
+        "        f(x).block_until_ready()"
+    )
+    steps = only_record(store).steps
+    assert (steps["name"], steps["count"]) == ("train", 5)
+
+
+def test_a_cell_that_raises_is_kept_and_raises(shell, store):
+    outcome = shell.run("%%jaxtrace broken --steps 3 --save capture\nf(x)\n1 / 0")
+    assert isinstance(outcome.error, ZeroDivisionError)
+    assert "----> 3 1 / 0" in outcome.text
+    assert "jaxtrace.py" not in outcome.text
+    record = only_record(store)
+    assert record.status is Status.FAILED
+    assert (
+        record.reason
+        == "The cell raised ZeroDivisionError: division by zero in step 0; the trace ends there."
+    )
+    assert read_contents(xplane(store, record)).events > 0
+    assert shell.names["capture"].status is Status.FAILED
+
+
+def test_a_step_that_donates_its_input_is_explained(shell, store):
+    shell.run("g = jax.jit(lambda x: x + 1, donate_argnums=0)")
+    outcome = shell.run("%%jaxtrace --steps 3\nz = g(x)")
+    assert "deleted or donated" in outcome.text or "has been deleted" in outcome.text
+    assert any("donated" in notice for notice in only_record(store).notices)
+
+
+def test_system_exit(shell, store):
+    outcome = shell.run("%%jaxtrace\nraise SystemExit(3)")
+    assert isinstance(outcome.error, SystemExit)
+    assert only_record(store).status is Status.FAILED
+
+
+def test_no_card(shell, store):
+    outcome = shell.run("%%jaxtrace quiet --no-card\n7")
+    assert outcome.text.strip() == f"Out[{outcome.result.execution_count}]: 7"
+    assert only_record(store).name == "quiet"
+    assert "1 / 0" in shell.run("%%jaxtrace quiet --no-card\n1 / 0").text
+
+
+def test_perfetto_file_ends_in_no_empty_event(shell, store):
+    shell.run("%%jaxtrace --perfetto\nf(x)")
+    record = only_record(store)
+    (path,) = [file.path for file in record.files if file.role == "perfetto"]
+    trace = json.loads(gzip.decompress(store.file(record.id, path).read_bytes()))
+    assert trace["traceEvents"][-1] != {}
+
+
+@pytest.mark.parametrize(("options", "has_python"), [("", False), ("--python 0", False), ("--python", True)])
+def test_python_functions_are_traced_only_if_asked_for(shell, store, options, has_python):
+    shell.run(f"%%jaxtrace {options}\nfor i in range(100): abs(i)")
+    events = json.loads(gzip.decompress(_trace_json(store, only_record(store)).read_bytes()))["traceEvents"]
+    assert any("abs" in event.get("name", "") for event in events) is has_python
+
+
+def _trace_json(store, record) -> Path:
+    (path,) = [file.path for file in record.files if file.role == "trace_json"]
+    return store.file(record.id, path)
+
+
+def test_over_a_million_events_the_json_is_said_to_be_cut(shell, store):
+    outcome = shell.run("%%jaxtrace flood --python\nfor i in range(1_000_100): abs(i)")
+    assert "Writing the trace" in outcome.text
+    record = only_record(store)
+    assert any("more than 1,000,000 events" in notice for notice in record.notices)
+    assert record.status is Status.OK
+    assert read_contents(xplane(store, record)).exceeds_json
+
+
+def test_wrong_options_run_nothing(shell, store):
+    for line in ("my run", "--steps x", "--option nonsense=1", "--save 1x", "--dir /proc/nowhere", "--nope"):
+        outcome = shell.run(f"%%jaxtrace {line}\nran = True")
+        assert outcome.text.startswith("UsageError: ")
+        assert "Traceback" not in outcome.text
+        assert "ran" not in shell.names
+    assert records(store) == []
+    assert list((store.root / "partial").glob("*")) == [] if (store.root / "partial").exists() else True
+
+
+def test_a_directory_of_ones_own(shell, store, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    outcome = shell.run('%%jaxtrace mine --dir "~/my traces/é" --save capture\nf(x)')
+    capture = shell.names["capture"]
+    assert capture.directory.parent == tmp_path / "my traces" / "é"
+    assert read_contents(capture.file("xplane")).events > 0
+    assert json.loads((capture.directory / "capture.json").read_text())["name"] == "mine"
+    assert str(capture.directory) in outcome.text
+    assert records(store) == []
+    assert not (tmp_path / "store" / "captures").exists() or not any(store.captures_dir.iterdir())
+
+
+def test_a_directory_that_is_a_file(shell, tmp_path):
+    (tmp_path / "file").touch()
+    outcome = shell.run(f"%%jaxtrace --dir {tmp_path / 'file'}\nran = True")
+    assert outcome.text.startswith("UsageError: No capture can be written in")
+    assert "ran" not in shell.names
+    assert shell.run("%%jaxtrace\n1;").error is None
+
+
+def test_a_store_that_cannot_be_written(shell, tmp_path, monkeypatch):
+    (tmp_path / "blocked").touch()
+    monkeypatch.setenv("JAXPROF_DIR", str(tmp_path / "blocked" / "store"))
+    outcome = shell.run("%%jaxtrace\nran = True")
+    assert outcome.text.startswith("UsageError: No capture can be written in")
+    assert "ran" not in shell.names
+
+
+def test_a_trace_of_the_users_own_is_not_harmed(shell, store, tmp_path):
+    jax.profiler.start_trace(str(tmp_path / "theirs"))
+    outcome = shell.run("%%jaxtrace\nran = True")
+    assert outcome.text.startswith("UsageError: Another trace is running")
+    assert "ran" not in shell.names
+    jax.profiler.stop_trace()
+    assert list((tmp_path / "theirs").rglob("*.xplane.pb"))
+    assert records(store) == []
+
+
+def test_a_stuck_profiler_is_freed(shell, store, tmp_path):
+    (tmp_path / "file").touch()
+    failed = shell.run(f"with jax.profiler.trace('{tmp_path / 'file'}'): f(x)")
+    assert failed.error is not None
+    assert shell.run("%%jaxtrace after\nf(x)").error is None
+    assert only_record(store).status is Status.OK
+
+
+def test_one_inside_another(shell, store):
+    outcome = shell.run("%%jaxtrace outer\nget_ipython().run_cell_magic('jaxtrace', 'inner', 'f(x)')")
+    assert "The trace 'outer' is running in this kernel until its cell ends" in outcome.text
+    assert only_record(store).name == "outer"
+    assert shell.run("%%jaxtrace next\n1;").error is None
+
+
+def test_a_cell_that_traces_itself(shell, store, tmp_path):
+    shell.run(f"%%jaxtrace\nwith jax.profiler.trace('{tmp_path / 'own'}'): f(x)")
+    assert any("leave one of the two out" in notice for notice in only_record(store).notices)
+
+
+def test_a_cell_that_stops_the_trace(shell, store):
+    outcome = shell.run("%%jaxtrace\nf(x)\njax.profiler.stop_trace()\n5")
+    assert outcome.result.result == 5
+    record = only_record(store)
+    assert record.status is Status.PARTIAL
+    assert "stop_trace() itself" in record.reason
+    assert record.xprof_run is not None
+
+
+def test_several_cells(shell, store):
+    assert "Tracing 'several' until %jaxtrace stop." in shell.run("%jaxtrace start several").text
+    assert "it runs until %jaxtrace stop" in shell.run("%jaxtrace").text
+    shell.run("a = f(x)")
+    shell.run("b = f(x)")
+    assert "until %jaxtrace stop" in shell.run("%%jaxtrace\n1").text
+    assert "until %jaxtrace stop" in shell.run("%jaxtrace start again").text
+    outcome = shell.run("%jaxtrace stop --save capture")
+    assert "trace  several  ok" in outcome.text
+    record = only_record(store)
+    assert record.magic == "%jaxtrace start several"
+    assert "a = f(x)\n\nb = f(x)" in record.cell
+    assert record.summary["headline"]["label"] == "from start to stop"
+    assert shell.names["capture"].name == "several"
+    assert "No trace is running" in shell.run("%jaxtrace stop").text
+    assert "No trace is running" in shell.run("%jaxtrace").text
+
+
+def test_start_and_stop_refuse_what_makes_no_sense(shell):
+    assert "needs a cell to repeat" in shell.run("%jaxtrace start a --steps 3").text
+    assert "a duration of its own" in shell.run("%jaxtrace start a --remote h:1").text
+    shell.run("%jaxtrace start a --no-card")
+    assert "all else is given to %jaxtrace start" in shell.run("%jaxtrace stop --perfetto").text
+    assert shell.run("%jaxtrace stop").text == ""
+
+
+def test_an_expression_is_no_use(shell):
+    outcome = shell.run("%jaxtrace f(x)")
+    assert outcome.text.startswith("UsageError: %jaxtrace traces no expression.")
+
+
+def test_top_level_await(shell, store):
+    outcome = shell.run("%%jaxtrace --steps 2 --step-name nap\nimport asyncio\nawait asyncio.sleep(0.02)\n3")
+    assert outcome.result.result == 3
+    assert only_record(store).steps["min_ms"] >= 20
+
+
+def test_captures_are_private(shell, store):
+    shell.run("%%jaxtrace\n1;")
+    assert stat.S_IMODE(xplane(store, only_record(store)).stat().st_mode) == 0o600
+    assert not list((store.root / "partial").iterdir())
+
+
+def test_xprof_reads_the_run_and_its_step(shell, store):
+    shell.run("%%jaxtrace --steps 2 --step-name our_step\nf(x)")
+    path = xplane(store, only_record(store))
+    code = (
+        "import sys; from xprof.convert import raw_to_tool_data as convert\n"
+        "print(convert.xspace_to_tool_data([sys.argv[1]], 'trace_viewer', {})[0])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
+    assert "our_step" in done.stdout
+
+
+def test_help(shell):
+    from jupyterlab_jaxprof.magics.jaxtrace import HELP
+
+    assert "--remote HOST:PORT" in HELP
+    assert shell.run("%%jaxtrace?").error is None
+
+
+def test_a_disk_that_fills_up(shell, store):
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))  # no larger file can be written from now on
+    try:
+        outcome = shell.run("%%jaxtrace large --python\nfor i in range(20_000): abs(i)\n5")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert outcome.result.result == 5
+    record = only_record(store)
+    assert record.status is Status.FAILED
+    assert "could not write the trace" in record.reason
+    assert record.xprof_run is None
+    assert record.files == ()
+    assert shell.run("%%jaxtrace next\n1;").error is None
+    assert records(store)[0].status is Status.OK
+
+
+def test_a_capture_that_cannot_be_published_costs_no_result(shell, store):
+    outcome = shell.run("%%jaxtrace\nimport shutil, os\nshutil.rmtree(os.environ['JAXPROF_DIR'])\n5")
+    assert outcome.result.result == 5
+    assert "Traceback" not in outcome.text
+    assert "can't be written" in outcome.text
+    assert shell.run("%%jaxtrace next\n1;").error is None
+
+
+def test_two_processes_trace_into_one_store(shell, store):
+    shell.run("%jaxtrace start ours")
+    code = (
+        "from tests.support.shells import running_shell\n"
+        "with running_shell('jupyterlab_jaxprof') as shell:\n"
+        "    print(shell.run('%%jaxtrace theirs\\nimport jax; jax.numpy.ones(3)').text)\n"
+    )
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
+    assert "trace  theirs  ok" in done.stdout
+    shell.run("%jaxtrace stop")
+    assert {(record.name, record.status) for record in records(store)} == {
+        ("ours", Status.OK),
+        ("theirs", Status.OK),
+    }
