@@ -158,6 +158,19 @@ def _nsys() -> dict[str, Any] | None:
     return {"path": path, "version": version.group() if version else None, "failure": failure}
 
 
+def xprof_problem() -> dict[str, Any] | None:
+    """Try XProf's modules in a process of their own (half a second): a clash with protobuf shows there."""
+    program = "import xprof.server, xprof.profile_plugin_loader, xprof.convert.raw_to_tool_data"
+    failure = _run(sys.executable, "-c", program)[1] if _version("xprof") else None
+    if failure is None:
+        return None
+    return _problem(
+        f"XProf is installed but does not start: {failure}.",
+        _pip("--upgrade --force-reinstall 'xprof>=2.24,<2.25' protobuf", "Jupyter"),
+        needed=True,
+    )
+
+
 def _gpus() -> tuple[list[dict[str, Any]] | None, dict[str, Any] | None]:
     """Ask nvidia-smi for the GPUs; returns None without one, and a problem where it is there but fails."""
     if shutil.which("nvidia-smi") is None:

@@ -137,6 +137,19 @@ def test_an_nsys_that_fails_or_tells_no_version(tools: Path) -> None:
     assert environment.report()["tools"]["nsys"]["version"] == "2026.2.1.210-3763964"
 
 
+def test_an_xprof_that_does_not_start_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert environment.xprof_problem() is None
+    (tmp_path / "xprof").mkdir()
+    (tmp_path / "xprof" / "__init__.py").write_text(
+        "raise TypeError('Descriptors cannot be created directly.')"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    problem = environment.xprof_problem()
+    assert problem is not None
+    assert "Descriptors cannot be created directly" in problem["what"]
+    assert problem["needed"]
+
+
 def fine() -> dict[str, Any]:
     """A report of a machine where all is well."""
     return {

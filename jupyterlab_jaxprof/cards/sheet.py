@@ -64,7 +64,9 @@ class Sheet:
         for section in self.sections:
             if section.title:
                 parts.append(f'<p class="jx-heading">{escape(section.title)}</p>')
-            parts.append("<dl>" + "".join(_html(fact) for fact in section.facts) + "</dl>")
+            short = len(section.facts) > 6 and all(fact.label and not fact.remedy for fact in section.facts)
+            kind = ' class="jx-columns"' if short else ""
+            parts.append(f"<dl{kind}>" + "".join(_html(fact) for fact in section.facts) + "</dl>")
         return "".join([*parts, "</section>"])
 
 

@@ -58,7 +58,9 @@ def doctor(shell: InteractiveShell) -> Sheet:
     """Look at everything that a profile depends on. The first section names what is amiss."""
     found = environment.report()
     devices, device_problem = _device_facts()
-    problems = [_problem_fact(problem) for problem in found["problems"]] + device_problem
+    xprof_problem = environment.xprof_problem()
+    problems = [_problem_fact(problem) for problem in [*found["problems"], *filter(None, [xprof_problem])]]
+    problems += device_problem
     problems.sort(key=lambda fact: fact.state != "needed")
     store = _store_facts(Store.default())
     problems = [fact for fact in store if fact.state] + problems
