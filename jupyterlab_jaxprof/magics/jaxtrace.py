@@ -45,12 +45,16 @@ async def cell_magic(shell: InteractiveShell, line: str, body: str) -> object:
     runs: list[Run] = []
     outcome = Outcome(notices=notices)
     try:
-        if not trace.interrupted:
-            await _run(cell, arguments, runs)
-    except KeyboardInterrupt:  # between two steps
-        trace.interrupted = True
-    _judge(outcome, runs, arguments, body)
-    return _conclude(shell, trace, outcome, arguments, display, cell=cell, run=runs[-1] if runs else None)
+        try:
+            if not trace.interrupted:
+                await _run(cell, arguments, runs)
+        except KeyboardInterrupt:  # between two steps
+            trace.interrupted = True
+        _judge(outcome, runs, arguments, body)
+        return _conclude(shell, trace, outcome, arguments, display, cell=cell, run=runs[-1] if runs else None)
+    finally:
+        if Trace.running is trace:  # an interrupt between the lines above
+            trace.abandon()
 
 
 async def _run(cell: Cell, arguments: Arguments, runs: list[Run]) -> None:
@@ -62,6 +66,8 @@ async def _run(cell: Cell, arguments: Arguments, runs: list[Run]) -> None:
         return
     name = arguments.step_name or step_name(cell.body)
     for number in range(arguments.steps):
+        if runs:
+            runs[-1].value = None  # only the last value is shown; the others' arrays are not kept alive
         with jax.profiler.StepTraceAnnotation(name, step_num=number):
             runs.append(await cell.run())
         if runs[-1].error is not None:

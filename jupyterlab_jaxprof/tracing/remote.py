@@ -19,6 +19,7 @@ from typing import IO, Any
 from jupyterlab_jaxprof.captures import Draft, Record, Status, session_slug
 
 from .contents import TraceContents
+from .interrupts import HeldInterrupts
 from .options import OptionError
 from .surroundings import own_version
 from .trace import Outcome, settle, summary
@@ -164,9 +165,12 @@ class RemoteTrace:
             self._wait(say)
         except KeyboardInterrupt:
             outcome.worsen(Status.INTERRUPTED, "Interrupted before all programs had sent their traces.")
-        self._end_process()
-        problems = [self._problem(target) for target in self._targets]
-        sentences = [sentence for sentence in problems if sentence]
+        with HeldInterrupts():
+            self._end_process()
+            return self._publish(outcome, {"notebook": notebook, "magic": magic, "cell": cell})
+
+    def _publish(self, outcome: Outcome, source: Mapping[str, str]) -> Record:
+        sentences = [sentence for sentence in map(self._problem, self._targets) if sentence]
         if len(sentences) == len(self._targets) and outcome.status is Status.OK:
             self.draft.discard()
             raise RemoteError(" ".join(sentences))
@@ -176,12 +180,12 @@ class RemoteTrace:
         return self.draft.publish(
             status=outcome.status,
             reason=outcome.reason,
+            notebook=source["notebook"],
+            magic=source["magic"],
+            cell=source["cell"],
             environment=_environment(contents),
             summary=summary(outcome, contents),
-            notices=[*outcome.notices],
-            notebook=notebook,
-            magic=magic,
-            cell=cell,
+            notices=outcome.notices,
         )
 
     def _wait(self, say: Callable[[str], None]) -> None:

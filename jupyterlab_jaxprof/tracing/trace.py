@@ -14,6 +14,7 @@ from jupyterlab_jaxprof.captures import Draft, Record, Status
 
 from . import surroundings
 from .contents import JSON_EVENT_LIMIT, TraceContents, main_steps, read_contents
+from .interrupts import HeldInterrupts
 from .perfetto import FILE_NAME, write_perfetto
 from .profiler import AlreadyRunning, GivenUp, Profiler, ProfilerError, StoppedByCell
 from .steps import summarize
@@ -103,9 +104,16 @@ class Trace:
     ) -> Record:
         """Stop, look at what was written, and publish the capture, whatever went wrong with the trace.
 
-        Raises StoreError when the capture can't be written.
+        Ctrl-C is held back meanwhile, and told in `interrupted`. Raises StoreError when the capture can't be
+        written.
         """
         Trace.running = None
+        with HeldInterrupts() as held:
+            record = self._finish(outcome, say, {"notebook": notebook, "magic": magic, "cell": cell})
+        self.interrupted |= held.count > 0
+        return record
+
+    def _finish(self, outcome: Outcome, say: Callable[[str], None], source: Mapping[str, str]) -> Record:
         written = self._stop(outcome, say)
         contents = settle(self._writing, self.draft, outcome, written=written)
         if self._perfetto:
@@ -122,9 +130,9 @@ class Trace:
         return self.draft.publish(
             status=outcome.status,
             reason=outcome.reason,
-            notebook=notebook,
-            magic=magic,
-            cell=cell,
+            notebook=source["notebook"],
+            magic=source["magic"],
+            cell=source["cell"],
             environment=environment,
             summary=summary(outcome, contents),
             notices=list(dict.fromkeys(notices)),
