@@ -26,7 +26,6 @@ export class CardRenderer extends Widget implements IRenderMime.IRenderer {
   ) {
     super();
     this.addClass('jp-JaxProf-card');
-    this.addClass('jp-RenderedHTMLCommon');
     this.node.dataset.mimeType = CAPTURE_MIME;
   }
 

@@ -40,8 +40,9 @@ function explain(
   cell: Cell,
   trans: TranslationBundle
 ): string {
+  // JupyterLab cuts messages at 140 characters.
   const message = trans.__(
-    'This notebook’s kernel does not know %1: its environment lacks jupyterlab-jaxprof. Run “%2” in a cell, then restart the kernel.',
+    'The kernel’s environment lacks jupyterlab-jaxprof, so it has no %1. Run %2, then restart the kernel.',
     magic,
     INSTALL_COMMAND
   );
