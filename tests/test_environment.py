@@ -13,6 +13,8 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 from jupyterlab_jaxprof import environment
+from jupyterlab_jaxprof.environment import machine
+from jupyterlab_jaxprof.environment.versions import satisfies
 
 
 def test_the_report_imports_no_jax_and_is_json() -> None:
@@ -67,9 +69,7 @@ def test_only_variables_that_matter_are_told() -> None:
 )
 def test_versions_are_compared_as_pip_does(version: str, specifiers: str) -> None:
     release = version.replace("rc1", "").replace(".post1", "").replace("+cuda", "")  # what we say we look at
-    assert environment.satisfies(version, specifiers) == SpecifierSet(specifiers).contains(
-        release, prereleases=True
-    )
+    assert satisfies(version, specifiers) == SpecifierSet(specifiers).contains(release, prereleases=True)
 
 
 def tool(place: Path, name: str, script: str) -> None:
@@ -116,7 +116,7 @@ def test_gpus_are_as_nvidia_smi_tells(tools: Path) -> None:
 def test_an_nvidia_smi_that_fails_is_a_problem(
     tools: Path, monkeypatch: pytest.MonkeyPatch, script: str
 ) -> None:
-    monkeypatch.setattr(environment, "_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(machine, "_TIMEOUT_S", 0.5)
     tool(tools, "nvidia-smi", script)
     report = environment.report()
     assert report["gpus"] is None
@@ -225,7 +225,7 @@ def test_known_problems(changes: dict[str, Any], what: str, needed: bool) -> Non
 
 
 def test_an_nsys_whose_importer_is_elsewhere(tmp_path: Path) -> None:
-    """Debian's package, and the nsys within Nsight Compute, are laid out so."""
+    """Debian's package is laid out so."""
     nsys = tmp_path / "nsight-systems" / "target-linux-x64" / "nsys"
     nsys.parent.mkdir(parents=True)
     nsys.touch()
@@ -235,6 +235,21 @@ def test_an_nsys_whose_importer_is_elsewhere(tmp_path: Path) -> None:
     assert [problem for problem in environment.problems(report) if "importer" in problem["what"]]
     (nsys.parent.parent / "host-linux-x64").mkdir()
     assert environment.problems(report) == []
+
+
+@pytest.mark.parametrize("libdw", [None, "libdw.so.1"])
+def test_the_nsys_within_nsight_compute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, libdw: str | None
+) -> None:
+    monkeypatch.setattr("ctypes.util.find_library", lambda name: libdw)
+    nsys = tmp_path / "host" / "target-linux-x64" / "nsys"
+    nsys.parent.mkdir(parents=True)
+    nsys.touch()
+    (tmp_path / "host" / "linux-desktop-glibc_2_11_3-x64").mkdir()
+    report = fine()
+    report["tools"]["nsys"]["path"] = str(nsys)
+    problems = environment.problems(report)
+    assert ["libdw.so.1" in problem["what"] for problem in problems] == ([] if libdw else [True])
 
 
 def test_requirements_that_are_not_met_are_found(tmp_path: Path) -> None:

@@ -1,0 +1,158 @@
+"""What is known to go wrong with what is installed and set, each with its remedy."""
+
+from __future__ import annotations
+
+import ctypes.util
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from .problem import pip_install, problem
+from .versions import numbers, satisfies
+
+NEEDED = ("jax", "jaxlib", "xprof", "ipython")
+_SHM_NEEDED_BYTES = 64 * 1024 * 1024
+
+
+def problems(found: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Give what is known to go wrong with what was found, each with its remedy."""
+    checks = (_packages, _gpu_plugin, _variable_problems, _nsight, _permission_problems)
+    return [one for check in checks for one in check(found)]
+
+
+def _packages(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    have: Mapping[str, str | None] = found["versions"]
+    for name in NEEDED:
+        if have.get(name) is None:
+            wanted = "'xprof>=2.24,<2.25'" if name == "xprof" else name
+            remedy = pip_install(wanted, "the kernel")
+            yield problem(f"{name} is not installed in this environment.", remedy, needed=True)
+    xprof = have.get("xprof")
+    if xprof and not satisfies(xprof, ">=2.24,<2.25"):
+        yield problem(
+            f"XProf {xprof} is installed; the viewer here is made for 2.24, whose inner parts it uses.",
+            pip_install("'xprof>=2.24,<2.25'", "Jupyter"),
+            needed=True,
+        )
+
+
+def _gpu_plugin(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    have: Mapping[str, str | None] = found["versions"]
+    plugins = {name: have[name] for name in have if name.startswith("jax-cuda") and have[name]}
+    if found["gpus"] and not plugins and have.get("jax"):
+        yield problem(
+            "There is an NVIDIA GPU, but JAX has no CUDA plugin, so it computes on the CPU.",
+            pip_install("--upgrade 'jax[cuda13]' (with an older driver 'jax[cuda12]')", "the kernel"),
+        )
+    for name, version in plugins.items():
+        if version != have.get("jaxlib"):
+            yield problem(
+                f"{name} {version} does not belong to jaxlib {have.get('jaxlib')}: JAX will not load it.",
+                pip_install(f"'{name}=={have.get('jaxlib')}'", "the kernel"),
+                needed=True,
+            )
+    if not found["gpus"]:
+        yield problem(
+            "No NVIDIA GPU is seen here: JAX computes on the CPU.",
+            "Everything works, but a CPU's profile misleads about a GPU, where launches, copies and kernels "
+            "cost differently. Measure on the machine that you want to make faster.",
+        )
+
+
+def _variable_problems(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    have: Mapping[str, str] = found["variables"]
+    if re.search(r"=(''|\"\")(\s|$)", have.get("XLA_FLAGS", "")):
+        yield problem(
+            "XLA_FLAGS sets a flag to two quote characters: XLA takes them as its value, not as empty.",
+            "Write nothing after the '=', as in --xla_gpu_enable_command_buffer= , before JAX starts.",
+        )
+    if {"XLA_PYTHON_CLIENT_MEM_FRACTION", "XLA_CLIENT_MEM_FRACTION"} <= set(have):
+        yield problem(
+            "XLA_PYTHON_CLIENT_MEM_FRACTION and XLA_CLIENT_MEM_FRACTION are both set: jaxlib refuses that.",
+            "Unset one of them, then restart the kernel.",
+            needed=True,
+        )
+    platforms = [name.strip() for name in have.get("JAX_PLATFORMS", "").lower().split(",") if name.strip()]
+    if found["gpus"] and platforms and not {"cuda", "gpu"} & set(platforms):
+        yield problem(
+            f"JAX_PLATFORMS is {have['JAX_PLATFORMS']}, so JAX does not use the GPU.",
+            "Unset JAX_PLATFORMS, or set it to cuda,cpu; then restart the kernel.",
+        )
+    if re.search(r"nsys|nsight|ToolsInjection", have.get("LD_PRELOAD", ""), re.IGNORECASE):
+        yield problem(
+            "This process runs under NVIDIA Nsight (LD_PRELOAD): only one profiler at a time gets the GPU's "
+            "events, so traces may lack them.",
+            "Start Jupyter without nsys to take traces of device events.",
+        )
+
+
+def _nsight(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    nsys: Mapping[str, Any] | None = found["tools"].get("nsys")
+    have: Mapping[str, str | None] = found["versions"]
+    if have.get("jupyterlab-nvidia-nsight"):
+        yield problem(
+            "NVIDIA's jupyterlab-nvidia-nsight is installed, which has a magic named %%nsys too.",
+            "Whose it is in this kernel, %jaxprof says; %%jaxnsys is always this package's.",
+        )
+    if nsys is None:
+        yield problem(
+            "nsys (Nsight Systems) is not found, neither on the PATH nor where NVIDIA's installers put it.",
+            "Traces work without it. For Nsight reports install nsight-systems-cli from NVIDIA's repository, "
+            "or add its directory to PATH.",
+        )
+        return
+    if nsys.get("failure"):
+        yield problem(f"{nsys['path']} does not run: {nsys['failure']}.", "Install Nsight Systems again.")
+    year = numbers(nsys.get("version") or "")[:1]
+    nvtx = have.get("nvtx")
+    if year and year < (2024,) and nvtx and satisfies(nvtx, ">=0.2.12"):
+        # It asks the tool for nvtxDomainIsEnabled: seen with nsys 2022.4 and 2023.4, not with 2025.3.
+        yield problem(
+            f"nsys {nsys['version']} drops every range of nvtx {nvtx} without a word: it lacks a call that "
+            "nvtx makes since 0.2.12.",
+            "Install Nsight Systems 2025.3 or later, or an older nvtx. "
+            + pip_install("'nvtx<0.2.12'", "the kernel"),
+        )
+    yield from _importer(Path(nsys["path"]))
+
+
+def _importer(nsys: Path) -> Iterator[dict[str, Any]]:
+    """Look where nsys looks for the program that makes the report; without it nsys still exits with 0."""
+    tools = nsys.resolve().parent
+    if not tools.name.startswith("target-linux"):
+        return
+    in_compute = list(tools.parent.glob("linux-desktop-*"))  # as Nsight Compute lays it out
+    if in_compute and ctypes.util.find_library("dw") is None:
+        yield problem(
+            f"The importer of {nsys} lacks libdw.so.1: nsys leaves a .qdstrm file, and no report.",
+            "Install the packages libdw1 and libelf1 (Debian and Ubuntu), or elfutils-libs (Red Hat).",
+        )
+    if not in_compute and not list(tools.parent.glob("host-linux*")):
+        yield problem(
+            f"The importer of {nsys} is not beside it: nsys leaves a .qdstrm file, and no report.",
+            "Install Nsight Systems from NVIDIA's repository, complete with its host part.",
+        )
+
+
+def _permission_problems(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    have: Mapping[str, Any] = found["permissions"]
+    if have["gpu_profiling_admin_only"] and not have["sys_admin"]:
+        yield problem(
+            "The NVIDIA driver lets only administrators profile: traces lack device events "
+            "(CUPTI_ERROR_INSUFFICIENT_PRIVILEGES).",
+            "Ask the administrator to load the driver with NVreg_RestrictProfilingToAdminUsers=0, or to "
+            "start the container with --cap-add=SYS_ADMIN.",
+        )
+    if found["tools"].get("nsys") is None:
+        return
+    if have["temporary_noexec"]:
+        yield problem(
+            f"{have['temporary_directory']} is mounted noexec: nsys can't start its agent from there.",
+            "Set TMPDIR to a directory on another file system, then restart the kernel.",
+        )
+    if have["shm_bytes"] is not None and have["shm_bytes"] < _SHM_NEEDED_BYTES:
+        yield problem(
+            f"/dev/shm has only {have['shm_bytes'] // 2**20} MiB free: nsys may fail to start its agent.",
+            "Start the container with a larger one, as with --shm-size=1g.",
+        )

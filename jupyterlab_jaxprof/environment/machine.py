@@ -1,0 +1,149 @@
+"""Tools, GPUs and permissions of this machine."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from .problem import pip_install, problem
+from .versions import numbers, version_of
+
+NSYS_PLACES = (
+    "/opt/nvidia/nsight-systems/*/bin/nsys",
+    "/opt/nvidia/nsight-systems/*/target-linux-*/nsys",
+    "/usr/local/cuda*/bin/nsys",
+    "/opt/nvidia/nsight-compute/*/host/target-linux-*/nsys",
+)
+_GPU_FIELDS = ("index", "name", "memory.total", "driver_version", "mig.mode.current")
+_CAP_SYS_ADMIN = 1 << 21
+_TIMEOUT_S = 10
+
+
+def _run(*command: str) -> tuple[str, str | None]:
+    """Run a command that only reports; returns its output, and why it failed (None where it worked)."""
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT_S,
+            stdin=subprocess.DEVNULL,
+        )
+    except subprocess.TimeoutExpired:
+        return "", f"it gave no answer within {_TIMEOUT_S} s"
+    except OSError as error:
+        return "", error.strerror or str(error)
+    if done.returncode != 0:
+        said = (done.stdout + done.stderr).strip().splitlines()
+        return done.stdout, f"exit status {done.returncode}" + (f", '{said[-1][:200]}'" if said else "")
+    return done.stdout, None
+
+
+def _script(name: str) -> str | None:
+    """Find a command of this Python's environment, whether or not that is on the PATH."""
+    beside = Path(sys.executable).parent / name
+    return str(beside) if beside.is_file() else shutil.which(name)
+
+
+def tools() -> dict[str, dict[str, Any] | None]:
+    """Give {path, version} of each tool that profiling uses; None where it is not found."""
+    found: dict[str, dict[str, Any] | None] = {"nsys": nsys()}
+    for name, path in (("nvidia-smi", shutil.which("nvidia-smi")), ("xprof", _script("xprof"))):
+        found[name] = {"path": path, "version": None} if path else None
+    return found
+
+
+def nsys() -> dict[str, Any] | None:
+    """Find nsys on the PATH, else in the places where NVIDIA's installers put it, the newest first."""
+    path = shutil.which("nsys")
+    for pattern in NSYS_PLACES if path is None else ():
+        found = sorted(Path("/").glob(pattern.lstrip("/")), key=lambda place: numbers(str(place)))
+        if found:
+            path = str(found[-1])
+            break
+    if path is None:
+        return None
+    said, failure = _run(path, "--version")
+    version = re.search(r"\d{4}\.\d+[\w.-]*", said)
+    return {"path": path, "version": version.group() if version else None, "failure": failure}
+
+
+def xprof_problem() -> dict[str, Any] | None:
+    """Try XProf's modules in a process of their own (half a second): a clash with protobuf shows there."""
+    program = "import xprof.server, xprof.profile_plugin_loader, xprof.convert.raw_to_tool_data"
+    failure = _run(sys.executable, "-c", program)[1] if version_of("xprof") else None
+    if failure is None:
+        return None
+    return problem(
+        f"XProf is installed but does not start: {failure}.",
+        pip_install("--upgrade --force-reinstall 'xprof>=2.24,<2.25' protobuf", "Jupyter"),
+        needed=True,
+    )
+
+
+def gpus() -> tuple[list[dict[str, Any]] | None, list[dict[str, Any]]]:
+    """Ask nvidia-smi for the GPUs; returns None without one, and problems where it is there but fails."""
+    if shutil.which("nvidia-smi") is None:
+        return None, []
+    said, failure = _run(
+        "nvidia-smi", f"--query-gpu={','.join(_GPU_FIELDS)}", "--format=csv,noheader,nounits"
+    )
+    if failure is not None:
+        what = f"nvidia-smi does not work here: {failure}."
+        remedy = "Check the NVIDIA driver, and that a container was started with the GPUs (--gpus all)."
+        return None, [problem(what, remedy)]
+    found: list[dict[str, Any]] = []
+    for line in said.splitlines():
+        values = [value.strip() for value in line.split(",")]
+        if len(values) == len(_GPU_FIELDS):
+            index, name, memory, driver, mig = values
+            total = int(memory) * 2**20 if memory.isdigit() else None  # a MIG device may tell '[N/A]'
+            found.append({
+                "index": index, "name": name, "memory_bytes": total, "driver": driver, "mig": mig == "Enabled"
+            })  # fmt: skip
+    return found, []
+
+
+def permissions() -> dict[str, Any]:
+    """Read what decides whether a profiler may look: None where this system does not say."""
+    profiling = re.search(r"RmProfilingAdminOnly:\s*(\d)", _read("/proc/driver/nvidia/params"))
+    capabilities = re.search(r"CapEff:\s*([0-9a-f]+)", _read("/proc/self/status"))
+    paranoid = _read("/proc/sys/kernel/perf_event_paranoid").strip()
+    temporary = os.environ.get("TMPDIR") or "/tmp"
+    return {
+        "gpu_profiling_admin_only": profiling.group(1) == "1" if profiling else None,
+        "sys_admin": bool(int(capabilities.group(1), 16) & _CAP_SYS_ADMIN) if capabilities else None,
+        "perf_event_paranoid": int(paranoid) if paranoid.lstrip("-").isdigit() else None,
+        "shm_bytes": _shm_bytes(),
+        "temporary_directory": temporary,
+        "temporary_noexec": _is_noexec(temporary),
+    }
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+def _shm_bytes() -> int | None:
+    try:
+        status = os.statvfs("/dev/shm")
+    except OSError:
+        return None
+    return status.f_bavail * status.f_frsize
+
+
+def _is_noexec(directory: str) -> bool | None:
+    flag = getattr(os, "ST_NOEXEC", None)
+    try:
+        return bool(os.statvfs(directory).f_flag & flag) if flag is not None else None
+    except OSError:
+        return None
