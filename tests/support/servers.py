@@ -30,6 +30,8 @@ ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data"
 TOKEN = "jaxprof-test-token"
 START_TIMEOUT_S = 60
+# A server without JupyterLab starts in a fraction of the time.
+LAB_EXTENSIONS = ("jupyterlab", "notebook", "notebook_shim", "jupyter_lsp", "jupyter_server_terminals")
 
 
 @dataclass
@@ -101,6 +103,7 @@ def running_server(
     environment: Mapping[str, str] | None = None,
     python_path: Sequence[Path] = (),
     extension: bool = True,
+    interpreter: Sequence[str] = (sys.executable,),
     new_session: bool = True,
 ) -> Iterator[Server]:
     """Start a Jupyter server (JupyterLab with `lab`) on a free port of 127.0.0.1, and end it at the end.
@@ -119,7 +122,7 @@ def running_server(
         log_path = home / "server.log"
         with log_path.open("wb") as log:
             process = subprocess.Popen(
-                [*command, *arguments],
+                [*interpreter, *command, *arguments],
                 env={**variables, **(environment or {})},
                 cwd=home / "work",
                 stdout=log,
@@ -171,6 +174,7 @@ def _prepare(
     variables = inherited | {
         "PYTHONPATH": os.pathsep.join([str(ROOT), str(home / "site")]),
         "JUPYTER_CONFIG_DIR": str(home / "config"),
+        "JUPYTER_PREFER_ENV_PATH": "0",  # that directory counts for more than the environment's
         "JUPYTER_DATA_DIR": str(home / "data"),
         "JUPYTER_RUNTIME_DIR": str(home / "run"),
         "JUPYTER_PATH": str(home / "share"),
@@ -181,12 +185,16 @@ def _prepare(
         "JAX_PLATFORMS": os.environ.get("JAX_PLATFORMS", "cpu"),
     }
     command = [
-        *(sys.executable, "-m", "jupyterlab" if lab else "jupyter_server"),
+        *("-m", "jupyterlab" if lab else "jupyter_server"),
         *("--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1", "--ServerApp.port=0"),
         f"--ServerApp.base_url={base_url}",
         f"--JaxProfApp.directory={store}",
     ]
-    if lab:
+    if not lab:
+        (home / "config/jupyter_server_config.d/quick.json").write_text(
+            json.dumps({"ServerApp": {"jpserver_extensions": dict.fromkeys(LAB_EXTENSIONS, False)}})
+        )
+    else:
         command += [
             "--LabApp.news_url=None",
             "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",

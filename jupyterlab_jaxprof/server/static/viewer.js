@@ -114,6 +114,9 @@ async function start() {
   if (state.state !== 'running') {
     throw new Failure(state.message || `${title} could not be started.`);
   }
+  if (state.message) {
+    showNotice(state.message);
+  }
 }
 
 const query = parts =>

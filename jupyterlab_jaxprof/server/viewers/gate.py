@@ -70,6 +70,7 @@ class Gate:
         self._notice = notice
         self._lock = threading.Lock()
         self._busy = 0
+        self._served = 0
         self._idle_since = time.monotonic()
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -84,7 +85,8 @@ class Gate:
         """What the supervisor asks for: whether anybody waits for an answer, and for how long nobody has."""
         with self._lock:
             idle_s = 0.0 if self._busy else time.monotonic() - self._idle_since
-            return json_response(200, {"busy": self._busy, "idle_s": idle_s, "notice": self._notice})
+            state = {"busy": self._busy, "idle_s": idle_s, "served": self._served, "notice": self._notice}
+        return json_response(200, state)
 
     @contextmanager
     def _counted(self) -> Generator[None]:
@@ -95,6 +97,7 @@ class Gate:
         finally:
             with self._lock:
                 self._busy -= 1
+                self._served += 1
                 self._idle_since = time.monotonic()
 
     def _answer(self, environ: Environ) -> Response:

@@ -293,18 +293,18 @@ class ViewerProcess:
         with suppress(ProcessLookupError):
             process.terminate()
         try:
-            await asyncio.wait_for(process.wait(), STOP_TIMEOUT_S)
+            await asyncio.wait_for(_ended(process, 0.02), STOP_TIMEOUT_S)
         except TimeoutError:
             self.log.warning("%s did not end when asked to; killing it.", self.spec.title)
         # The process leads its own session: whatever it has started ends with it.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
+        await _ended(process, 0.02)
 
     # Watching
 
     async def _await_end(self, process: asyncio.subprocess.Process) -> None:
-        status = await process.wait()
+        status = await _ended(process, 0.2)
         if self._process is not process:  # it was stopped on purpose
             return
         self._process = None
@@ -324,15 +324,14 @@ class ViewerProcess:
             if held is None or held <= limit or self._process is not process:
                 continue
             answer = await self._ask(timeout_s=2)
-            if answer and answer.get("busy") == 0 and float(answer.get("idle_s", 0)) >= IDLE_BEFORE_RESTART_S:
-                self.log.info(
-                    "%s holds %d MiB (limit %d): restarting it.", self.spec.title, held >> 20, limit >> 20
-                )
+            if answer is not None and _may_restart(answer):
+                message = "%s holds %d MiB, over its limit of %d MiB: restarting it."
+                self.log.info(message, self.spec.title, held >> 20, limit >> 20)
                 self._spawn(self.restart())
                 return
 
     async def _ask(self, timeout_s: float) -> dict[str, Any] | None:
-        """What the process says of itself (`{busy, idle_s, notice}`); None when it doesn't answer in time."""
+        """What the process says of itself, `{busy, idle_s, served, notice}`; None if it doesn't in time."""
         try:
             async with asyncio.timeout(timeout_s):
                 reader, writer = await asyncio.open_unix_connection(str(self.socket_path))
@@ -376,6 +375,21 @@ class ViewerProcess:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+
+async def _ended(process: asyncio.subprocess.Process, interval_s: float) -> int:
+    """Wait for the process's end and return its status.
+
+    Process.wait() waits until its output is closed as well, which whatever it has started may hold open.
+    """
+    while process.returncode is None:
+        await asyncio.sleep(interval_s)
+    return process.returncode
+
+
+def _may_restart(answer: dict[str, Any]) -> bool:
+    """Whether nobody waits for an answer; one that has served nothing yet would be no smaller afterwards."""
+    return bool(answer["served"]) and not answer["busy"] and answer["idle_s"] >= IDLE_BEFORE_RESTART_S
 
 
 def _ending(status: int) -> str:

@@ -17,7 +17,7 @@ from jupyterlab_jaxprof.server.viewers import serve
 from jupyterlab_jaxprof.server.viewers.gate import Gate
 from jupyterlab_jaxprof.server.viewers.xprof_rules import XProfRules
 
-TESTED = (2, 24)
+TESTED = "2.24"
 
 
 def build(logdir: Path) -> tuple[Callable[..., Any], str]:
@@ -30,10 +30,9 @@ def build(logdir: Path) -> tuple[Callable[..., Any], str]:
     if plugin is None:
         raise SystemExit("XProf's plugin could not be loaded; the lines above say why.")
     installed: str = version.__version__
-    found = tuple(int(part) for part in installed.split(".")[:2])
-    notice = (
-        "" if found == TESTED else f"XProf {installed} is not the version that this package was tested with."
-    )
+    if installed.split(".")[:2] == TESTED.split("."):
+        return server.make_wsgi_app(plugin), ""
+    notice = f"XProf {installed} may behave differently: this package was tested with {TESTED}."
     return server.make_wsgi_app(plugin), notice
 
 

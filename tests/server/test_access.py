@@ -1,0 +1,198 @@
+"""Who may do what: the login, XSRF, the authorizer, and what counts as activity."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from urllib.parse import quote
+
+import pytest
+import requests
+import websocket
+
+from tests.server.conftest import Publish, publish_capture
+from tests.support.servers import Server, running_server
+
+ID = "20260101-000000-000-abcdef"
+ROUTES = [
+    ("GET", "jaxprof/api/status"),
+    ("GET", "jaxprof/api/captures"),
+    ("GET", f"jaxprof/api/captures/{ID}"),
+    ("PATCH", f"jaxprof/api/captures/{ID}"),
+    ("DELETE", f"jaxprof/api/captures/{ID}"),
+    ("GET", f"jaxprof/api/captures/{ID}/files/x"),
+    ("HEAD", f"jaxprof/api/captures/{ID}/files/x"),
+    ("GET", f"jaxprof/api/captures/{ID}/archive"),
+    ("HEAD", f"jaxprof/api/captures/{ID}/archive"),
+    ("GET", "jaxprof/api/environment"),
+    ("GET", "jaxprof/api/viewers/xprof"),
+    ("POST", "jaxprof/api/viewers/xprof"),
+    ("GET", "jaxprof/api/nothing"),
+    ("PUT", "jaxprof/api/status"),
+    ("GET", "jaxprof"),
+    ("GET", "jaxprof/xprof"),
+    ("GET", "jaxprof/tensorboard"),
+    ("GET", "jaxprof/static/viewer.js"),
+    ("HEAD", "jaxprof/static/viewer.js"),
+    ("GET", "xprof/"),
+    ("GET", "xprof"),
+    ("GET", "xprof/-/run?run=x"),
+    ("GET", "xprof/-/jaxprof"),
+    ("GET", "xprof/data/plugin/profile/"),
+    ("GET", "xprof/data/plugin/profile/data?run=x"),
+    ("POST", "xprof/data/plugin/profile/generate_cache"),
+    ("GET", "jaxprof-tensorboard/"),
+    ("GET", "jaxprof-tensorboard/data/runs"),
+]
+
+
+@pytest.mark.parametrize(("method", "path"), ROUTES)
+def test_nothing_without_a_login(server: Server, method: str, path: str):
+    answer = server.request(
+        method, path, token=False, data=b"{}" if method in ("POST", "PATCH", "PUT") else None
+    )
+    assert answer.status_code in (302, 403), (answer.status_code, answer.text[:200])
+    if answer.status_code == 302:
+        assert "/login" in answer.headers["Location"]
+    elif path.startswith("jaxprof/api/") and method != "HEAD":
+        assert answer.headers["Content-Type"] == "application/json"
+        assert answer.json()["message"]
+    wrong = server.request(method, path, token=False, headers={"Authorization": "token wrong"}, data=b"{}")
+    assert wrong.status_code in (302, 403)
+
+
+def logged_in(server: Server) -> tuple[requests.Session, str]:
+    """A browser's session: cookies, no token in the header; and its XSRF token, from our own page."""
+    session = requests.Session()
+    session.get(f"{server.url}jaxprof/xprof?token={server.token}")
+    page = session.get(f"{server.url}jaxprof/xprof").text
+    match = re.search(r'data-xsrf="([^"]+)"', page)
+    assert match
+    return session, match.group(1)
+
+
+def test_what_changes_state_needs_the_xsrf_token(server: Server, publish: Publish):
+    record = publish("xsrf", {"a": b"x"})
+    session, xsrf = logged_in(server)
+    path = f"{server.api}captures/{record.id}"
+    assert session.get(path, headers={"Referer": server.url}).status_code == 200
+    for method, body in [("PATCH", '{"name": "x"}'), ("DELETE", None)]:
+        for headers in ({}, {"X-XSRFToken": "wrong"}):
+            refused = session.request(method, path, data=body, headers=headers)
+            assert refused.status_code == 403, (method, headers)
+            assert refused.json()["message"]
+    start = session.post(f"{server.api}viewers/xprof", data='{"action": "stop"}')
+    assert start.status_code == 403
+    evil = {"X-XSRFToken": xsrf, "Origin": "https://evil.example"}
+    assert session.request("PATCH", path, data='{"name": "x"}', headers=evil).status_code in (403, 404)
+    assert server.get_json(f"jaxprof/api/captures/{record.id}")["name"] == "xsrf"
+    allowed = session.request("PATCH", path, data='{"name": "y"}', headers={"X-XSRFToken": xsrf})
+    assert allowed.json()["name"] == "y"
+    assert session.request("DELETE", path, headers={"X-XSRFToken": xsrf}).status_code == 204
+
+
+AUTHORIZER = """
+from jupyter_server.auth import Authorizer
+
+class ReadOnly(Authorizer):
+    def is_authorized(self, handler, user, action, resource):
+        return resource != "jaxprof" or action == "read"
+
+class Nothing(Authorizer):
+    def is_authorized(self, handler, user, action, resource):
+        return resource != "jaxprof"
+"""
+
+
+@pytest.mark.parametrize("name", ["ReadOnly", "Nothing"])
+def test_the_authorizer_decides(tmp_path, name: str):
+    (tmp_path / "authorizers.py").write_text(AUTHORIZER)
+    record = publish_capture(tmp_path / "store", "one", {"a": b"x"})
+    arguments = [f"--ServerApp.authorizer_class=authorizers.{name}"]
+    with running_server("/", tmp_path / "store", arguments=arguments, python_path=[tmp_path]) as server:
+        path = f"jaxprof/api/captures/{record.id}"
+        reads = ["jaxprof/api/status", "jaxprof/api/captures", path, f"{path}/files/a", f"{path}/archive"]
+        reads += [
+            "jaxprof/xprof",
+            "jaxprof/static/viewer.js",
+            "jaxprof/api/viewers/xprof",
+            "jaxprof/api/environment",
+        ]
+        for read in reads:
+            assert server.get(read).status_code == (200 if name == "ReadOnly" else 403), read
+        for method, write, body in [
+            ("PATCH", path, {"name": "x"}),
+            ("DELETE", path, None),
+            ("POST", "jaxprof/api/viewers/xprof", {"action": "start"}),
+        ]:
+            answer = server.request(method, write, json=body)
+            assert answer.status_code == 403
+            assert answer.json()["message"]
+        assert (tmp_path / "store/captures" / record.id / "a").exists()
+
+
+def test_events_tell_of_changes_and_an_idle_panel_is_no_activity():
+    with running_server("/user/alice/") as server:
+        address = server.url.replace("http:", "ws:") + f"api/events/subscribe?token={quote(server.token)}"
+        events = websocket.create_connection(address, timeout=10)
+        server.get_json("jaxprof/api/captures?no_track_activity=1")
+        before = server.get_json("api/status?no_track_activity=1")["last_activity"]
+        for _ in range(3):  # an idle panel: a subscription, and a list after each change
+            publish_capture(server.store, "new", {"a": b"x"})
+            event = json.loads(events.recv())
+            assert event["schema_id"] == "https://jupyterlab-jaxprof.readthedocs.io/events/captures/v1"
+            assert event["version"] == (server.store / "captures").stat().st_mtime
+            page = server.get_json("jaxprof/api/captures?no_track_activity=1")
+            server.get_json("jaxprof/api/status?no_track_activity=1")
+            server.get_json("jaxprof/api/viewers/xprof?no_track_activity=1")
+        assert page["matched"] == 3
+        server.viewer("xprof", "start")
+        before_xprof = server.get_json("api/status?no_track_activity=1")["last_activity"]
+        assert before_xprof > before, "starting a viewer is activity"
+        server.get_json("xprof/data/plugin/profile/runs")
+        assert server.get_json("api/status?no_track_activity=1")["last_activity"] == before_xprof
+        record = page["captures"][0]
+        server.request(
+            "PATCH", f"jaxprof/api/captures/{record['id']}?no_track_activity=1", json={"pinned": True}
+        )
+        assert json.loads(events.recv())["version"] > event["version"]
+        server.get_json("jaxprof/api/captures")
+        assert server.get_json("api/status?no_track_activity=1")["last_activity"] > before_xprof
+        events.settimeout(2)
+        with pytest.raises(websocket.WebSocketTimeoutException):
+            events.recv()  # nothing changed: nothing is told
+        started = time.monotonic()
+        server.stop()
+        assert time.monotonic() - started < 10
+
+
+def test_a_kernel_learns_where_the_store_and_the_server_are():
+    with running_server("/user/me@host.org/", arguments=["--JaxProfApp.size_limit_bytes=5000"]) as server:
+        kernel = server.request("POST", "api/kernels", json={"name": "python3"}).json()["id"]
+        address = server.url.replace("http:", "ws:") + f"api/kernels/{kernel}/channels?token={server.token}"
+        channel = websocket.create_connection(address, timeout=60)
+        names = ["JAXPROF_DIR", "JAXPROF_BASE_URL", "JAXPROF_SIZE_LIMIT"]
+        code = f"import os; print([os.environ[name] for name in {names}])"
+        header = {
+            "msg_id": "1",
+            "msg_type": "execute_request",
+            "session": "s",
+            "username": "",
+            "version": "5.3",
+        }
+        content = {"code": code, "silent": False}
+        message = {
+            "header": header,
+            "parent_header": {},
+            "metadata": {},
+            "content": content,
+            "channel": "shell",
+        }
+        channel.send(json.dumps(message))
+        while True:
+            answer = json.loads(channel.recv())
+            if answer["msg_type"] == "stream" and answer["content"]["name"] == "stdout":
+                break
+        assert answer["content"]["text"].strip() == str([str(server.store), "/user/me@host.org/", "5000"])
+        assert server.get_json("jaxprof/api/captures")["size_limit_bytes"] == 5000
