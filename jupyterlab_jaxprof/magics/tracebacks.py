@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class TracebackCleaner:
         """Show an exception, by default the one that is being handled."""
         value: BaseException | None = exc_tuple[1] if exc_tuple else sys.exc_info()[1]
         if self._active and value is not None:
-            BaseException.with_traceback(value, without_our_frames(self._shell, value.__traceback__))
+            BaseException.with_traceback(value, without_our_frames(self._shell, value))
             if exc_tuple:
                 exc_tuple = (exc_tuple[0], value, value.__traceback__)
         self._show(exc_tuple, *args, **kwargs)
@@ -44,26 +44,46 @@ class TracebackCleaner:
                 self._shell.showtraceback = self._show
 
 
-def without_our_frames(shell: InteractiveShell, traceback: TracebackType | None) -> TracebackType | None:
-    """A traceback less the frames of this package and those of the cell and of IPython that called it."""
+def without_our_frames(shell: InteractiveShell, error: BaseException) -> TracebackType | None:
+    """The traceback of an error of the cell's, less the frames of this package and those that called it.
+
+    The cell's own frame stays where no line of its body follows: in the wait for the devices, say. The
+    traceback of any other error, a fault of ours among them, is left as it is.
+    """
+    entries = _entries(error.__traceback__)
+    ours = [index for index, entry in enumerate(entries) if _file(entry).startswith(_PACKAGE)]
+    if not ours:
+        return error.__traceback__
+    first, end = ours[0], ours[-1] + 1
+    in_body = any(_is_cell(shell, entry) for entry in entries[end:])
+    raised_as_result = any(_code(entry).co_qualname == "Run.result" for entry in entries[first:end])
+    if not (in_body or raised_as_result or isinstance(error, KeyboardInterrupt)):
+        return error.__traceback__
+    if first > 0 and _code(entries[first - 1]).co_name == "run_cell_magic":
+        first -= 1
+    if in_body and first > 0 and _is_cell(shell, entries[first - 1]):
+        first -= 1
+    return _chain(entries[:first] + entries[end:])
+
+
+def _entries(traceback: TracebackType | None) -> list[TracebackType]:
     entries: list[TracebackType] = []
     while traceback is not None:
         entries.append(traceback)
         traceback = traceback.tb_next
-    ours = [index for index, entry in enumerate(entries) if _file(entry).startswith(_PACKAGE)]
-    if not ours:
-        return entries[0] if entries else None
-    first, end = ours[0], ours[-1] + 1
-    if first > 0 and entries[first - 1].tb_frame.f_code.co_name == "run_cell_magic":
-        first -= 1
-    if first > 0 and shell.compile.format_code_name(_file(entries[first - 1])) is not None:
-        first -= 1
-    kept = entries[:first] + entries[end:]
-    return _chain(kept if len(kept) > 1 else entries)
+    return entries
+
+
+def _is_cell(shell: InteractiveShell, entry: TracebackType) -> bool:
+    return shell.compile.format_code_name(_file(entry)) is not None
+
+
+def _code(entry: TracebackType) -> CodeType:
+    return entry.tb_frame.f_code
 
 
 def _file(entry: TracebackType) -> str:
-    return entry.tb_frame.f_code.co_filename
+    return _code(entry).co_filename
 
 
 def _chain(entries: list[TracebackType]) -> TracebackType | None:

@@ -193,6 +193,8 @@ def test_an_interrupt_of_the_wait_is_the_cells_and_the_next_cell_waits(shell, x)
     outcome = shell.run("%%probe\nwork(x, 1200)\nNone")
     timer.join()
     assert isinstance(outcome.error, KeyboardInterrupt)
+    assert "----> 1 #%%probe" in outcome.text
+    assert "jupyterlab_jaxprof" not in outcome.text
     assert probe.runs[-1].interrupted
     assert "goes on" in probe.runs[-1].notices[0]
     assert shell.run("%%probe\n3").result.result == 3

@@ -8,7 +8,7 @@ from __future__ import annotations
 from jupyterlab_jaxprof.cell import Cell, Run
 from jupyterlab_jaxprof.magics.registry import TABLE, Magic, load, unload
 
-HELP = "Run a cell."
+HELP = "%%probe: run the cell below it."
 PROBE = Magic("probe", "Run a cell.", __name__, ("cell",), aliases=("probe_too",))
 
 #: Facts about the runs so far, without their values and errors: nothing of a cell is kept here.
