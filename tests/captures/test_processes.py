@@ -57,7 +57,10 @@ def rename(root: str) -> None:
 def set_field(root: str, capture_id: str, field: str) -> None:
     store = Store(root)
     for number in range(UPDATES):
-        store.update(capture_id, **{field: f"{field} {number}"})
+        record = store.update(capture_id, **{field: f"{field} {number}"})
+        assert getattr(record, field) == f"{field} {number}"
+        time.sleep(0.001)
+        assert getattr(store.get(capture_id), field) == f"{field} {number}", "somebody else undid this"
 
 
 @pytest.fixture
@@ -99,7 +102,8 @@ def test_writers_and_deleters_at_once_never_show_half_a_capture(
     writers = [spawn(write, root), spawn(write, root)]
     deleter, renamer = spawn(delete, root), spawn(rename, root)
     looks = 0
-    while deleter.is_alive():
+    deadline = time.monotonic() + 100
+    while deleter.is_alive() and time.monotonic() < deadline:
         looks += check(store) > 0
     for process in (*writers, deleter):
         process.join(60)
