@@ -100,7 +100,7 @@ def _judge(outcome: Outcome, runs: list[Run], arguments: Arguments, body: str) -
             "The cell itself starts a trace (jax.profiler.trace or start_trace), and %%jaxtrace traces it "
             "already: leave one of the two out."
         )
-    if len(runs) > 1 and "deleted or donated" in str(error):
+    if len(runs) > 1 and ("deleted or donated" in str(error) or "has been deleted" in str(error)):
         outcome.notices.append(
             "A step used an array that the step before had donated to JAX. Let the cell assign the result "
             "to the same name (params = step(params)), then it can run as often as you like."

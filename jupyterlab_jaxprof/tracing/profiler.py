@@ -49,6 +49,7 @@ class Profiler:
         self.interrupts = 0
         self._options = options
         self._session: object = None
+        self._started_s = time.monotonic()
         self._worker: threading.Thread | None = None
         self._error: BaseException | None = None
         self._trash: Path | None = None
@@ -69,6 +70,7 @@ class Profiler:
             except RuntimeError as error:
                 raise _not_started(error) from error
             self._session = _current_session()
+            self._started_s = time.monotonic()
         self.notices += stderr.notices
         self.interrupts += held.count
 
@@ -99,7 +101,7 @@ class Profiler:
 
     def _stop_and_wait(self, held: HeldInterrupts, trash: Path, say: Callable[[str], None]) -> None:
         """Let a thread do it: JAX may take minutes in C++, where no Ctrl-C arrives."""
-        if not _lets_go_of_gil():
+        if time.monotonic() - self._started_s > _SAY_SO_AFTER_S and not _lets_go_of_gil():
             say("Writing the trace ...")
         self._worker = threading.Thread(target=self._stop_trace, name="jaxprof-stop-trace", daemon=True)
         started_s = time.monotonic()

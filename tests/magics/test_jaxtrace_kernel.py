@@ -43,15 +43,17 @@ class Output:
     stderr: str = ""
 
 
-def run(kernel, cell, *, interrupt_when="", interrupt_after_s=0.0) -> Output:
-    """Run a cell; interrupt it so long after a display or a print with that text."""
+def run(kernel, cell, *, interrupt_when="", interrupt_after_s=0.0, interrupts=1) -> Output:
+    """Run a cell; interrupt it so long after a display or a print with that text, so many times at most."""
     output = Output()
+    timers = []
 
     def take(message):
         kind, content = message["msg_type"], message["content"]
         shown = str(content.get("data", {}).get("text/plain", "") or content.get("text", ""))
-        if interrupt_when and interrupt_when in shown:
-            threading.Timer(interrupt_after_s, kernel.interrupt).start()
+        if interrupt_when and interrupt_when in shown and len(timers) < interrupts:
+            timers.append(threading.Timer(interrupt_after_s, kernel.interrupt))
+            timers[-1].start()
         if kind == "update_display_data":
             output.replaced.append(output.displays[-1]["text/plain"])
             output.displays[-1] = content["data"]
@@ -143,7 +145,10 @@ def test_an_interrupt_while_the_trace_is_written(kernel, store):
 @pytest.mark.skipif(not LETS_GO_OF_GIL, reason="before JAX 0.9 no signal arrives while a trace is written")
 def test_two_interrupts_give_the_trace_up(kernel, store):
     output = run(
-        kernel, "%%jaxtrace --python\nfor i in range(2_000_000): abs(i)", interrupt_when="the trace ("
+        kernel,
+        "%%jaxtrace --python\nfor i in range(2_000_000): abs(i)",
+        interrupt_when="the trace (",
+        interrupts=2,
     )
     assert output.error == "KeyboardInterrupt"
     record = newest(store)
