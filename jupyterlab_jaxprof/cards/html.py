@@ -93,9 +93,12 @@ def _facts(card: Card) -> str:
 
 
 def _link(link: Link) -> str:
-    if link.address:
-        return (
-            f'<p class="jx-link"><a data-jaxprof-run="{escape(link.run)}" data-jaxprof-tool="{TOOL}" '
-            f'href="{escape(link.address)}" target="_blank" rel="noopener">Open in XProf</a></p>'
-        )
-    return f'<p class="jx-link">{escape(link.sentence)} <code>{escape(link.command)}</code></p>'
+    instead = f"{escape(link.sentence)} <code>{escape(link.command)}</code>"
+    if not link.address:
+        return f'<p class="jx-link">{instead}</p>'
+    return (
+        f'<div class="jx-link"><a data-jaxprof-run="{escape(link.run)}" data-jaxprof-tool="{TOOL}" '
+        f'href="{escape(link.address)}" target="_blank" rel="noopener">Open in XProf</a>'
+        # Away from the Jupyter server's own pages (VS Code, an exported notebook) it can't be followed.
+        f"<details><summary>the link leads nowhere?</summary>{instead}</details></div>"
+    )
