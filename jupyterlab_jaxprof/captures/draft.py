@@ -105,7 +105,8 @@ class Draft:
         """Delete the draft; nothing happens when it is published or discarded already."""
         if self._owner is not None:
             disk.remove_tree(self.directory)
-            self._release()
+            self._owner.close()
+            self._owner = None
 
     def publish(
         self,
@@ -162,10 +163,15 @@ class Draft:
     def _publish(self) -> None:
         place = self._place.target / self.id
         self._place.move(self.directory, place)
+        owner, self._owner = (
+            self._owner,
+            None,
+        )  # first of all: whatever interrupts now, nothing discards a capture
         self.directory = place
         with suppress(OSError):  # the capture is in place; a stray owner file harms nobody
             (place / OWNER_FILE).unlink()
-        self._release()
+        if owner is not None:
+            owner.close()
         with suppress(OSError):
             disk.flush_directory(self._place.target)
 
@@ -181,11 +187,6 @@ class Draft:
         place = f"plugins/profile/{self.session}/"
         there = any(file.role == "xplane" and file.path.startswith(place) for file in files)
         return f"{self.id}/{self.session}" if there else None
-
-    def _release(self) -> None:
-        if self._owner is not None:
-            self._owner.close()
-            self._owner = None
 
 
 def _own(directory: Path) -> FileIO:

@@ -134,8 +134,8 @@ def serialize(record: Record) -> bytes:
 def clean(value: Any) -> Any:
     """Make a value fit for standard JSON: numbers that aren't finite become null, lone surrogates U+FFFD.
 
-    numpy scalars and other numbers become int or float, mappings dict, tuples and other sequences list, and
-    whatever else its text: a capture must not be lost for an odd value in its environment.
+    Arrays and tuples become lists, numpy's numbers int or float, and anything else its text: no capture may
+    be lost for an odd value in its environment.
     """
     if value is None or isinstance(value, bool):
         return value
@@ -145,6 +145,8 @@ def clean(value: Any) -> Any:
         return {clean(str(key)): clean(item) for key, item in cast("Mapping[Any, Any]", value).items()}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [clean(item) for item in cast("list[Any]", value)]
+    if hasattr(value, "tolist"):  # an array or a number of numpy's or JAX's
+        return clean(value.tolist())
     if hasattr(value, "__index__"):
         return int(value)
     if hasattr(value, "__float__"):

@@ -94,6 +94,24 @@ def test_what_is_not_published_leaves_nothing(store: Store) -> None:
     assert store.list().total == 0
 
 
+def test_an_interrupt_right_after_the_rename_keeps_the_capture(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unlink = Path.unlink
+
+    def interrupted(path: Path, missing_ok: bool = False) -> None:
+        if path.name == ".owner":
+            raise KeyboardInterrupt
+        unlink(path, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        publish(store)
+    (row,) = store.list().rows
+    assert row.problem is None
+    assert store.file(row.id, row.record.files[0].path).stat().st_size == 1000
+
+
 def test_list_pages_filters_and_searches(store: Store) -> None:
     made = [
         publish(store, "Über-step", notebook="a.ipynb", cell="train(params)"),
@@ -316,7 +334,8 @@ def test_capture_object(store: Store) -> None:
 
 
 def test_what_can_not_be_json_is_made_so(store: Store) -> None:
-    numpy = pytest.importorskip("numpy")
+    import numpy
+
     record = publish(
         store,
         environment={"flags": "a\ud800b", "odd": object, "path": Path("/x"), "n": numpy.float32(1.5)},
