@@ -13,6 +13,7 @@ from IPython.core.error import UsageError
 from jupyterlab_jaxprof.captures import Capture, Draft, Record, Status, Store, StoreError
 from jupyterlab_jaxprof.cell import Barrier, Cell, Run, notebook_name
 from jupyterlab_jaxprof.tracing import OptionError, Outcome, ProfilerError, Trace, profile_options, step_name
+from jupyterlab_jaxprof.tracing.interrupts import HeldInterrupts
 from jupyterlab_jaxprof.tracing.remote import RemoteError, RemoteTrace, parse_targets, remote_options
 
 from .jaxtrace_arguments import HELP, Arguments, parse
@@ -41,11 +42,12 @@ async def cell_magic(shell: InteractiveShell, line: str, body: str) -> object:
     display = Display(shell, show_card=arguments.show_card)
     with _sentences():
         trace = Trace(_begin(shell, arguments), options, until="its cell ends", perfetto=arguments.perfetto)
-        trace.start()
-    runs: list[Run] = []
     outcome = Outcome(notices=notices)
+    runs: list[Run] = []
     try:
         try:
+            with _sentences():
+                trace.start()
             if not trace.interrupted:
                 await _run(cell, arguments, runs)
         except KeyboardInterrupt:  # between two steps
@@ -203,17 +205,19 @@ def _start(shell: InteractiveShell, line: str) -> None:
         raise UsageError(
             "%jaxtrace start: --remote has a duration of its own. Use %jaxtrace --remote HOST:PORT."
         )
-    with _sentences():
+    with _sentences(), HeldInterrupts() as held:
         Trace.check_free()
         Barrier().drain()
         options = profile_options(arguments.profiler_options)
         trace = Trace(_begin(shell, arguments), options, until="%jaxtrace stop", perfetto=arguments.perfetto)
         trace.start()
-    if trace.interrupted:
+        _Session.open = _Session(shell, trace, arguments, line)
+        atexit.register(_Session.open.at_exit)
+    if held.count or trace.interrupted:
+        atexit.unregister(_Session.open.at_exit)
+        _Session.open = None
         trace.abandon()
         raise KeyboardInterrupt
-    _Session.open = _Session(shell, trace, arguments, line)
-    atexit.register(_Session.open.at_exit)
     sys.stdout.write(f"Tracing '{trace.name}' until %jaxtrace stop.\n")
 
 
@@ -222,6 +226,11 @@ def _stop(shell: InteractiveShell, line: str) -> None:
     given = parse("%jaxtrace stop", line)
     session = _Session.open
     if session is None:
+        running = Trace.running
+        if running is not None:
+            raise UsageError(
+                f"The trace '{running.name}' runs until {running.until}, and can't be stopped before."
+            )
         raise UsageError("No trace is running: %jaxtrace start NAME begins one.")
     if given.name or given != Arguments(save=given.save, show_card=given.show_card):
         raise UsageError(

@@ -26,37 +26,43 @@ Trace a cell with JAX's profiler and keep the trace for XProf.
     %jaxtrace --remote HOST:PORT ...    trace other programs
     %jaxtrace                           tell what is running
 
-The cell runs once, as it would without the magic. The trace ends when everything that the cell enqueued on
-the devices has ended. It is kept in the sidebar's list, whatever came of the cell: a cell that raises or is
-interrupted is kept too. The time that the profiler itself takes to start and to write is not in the wall time
-shown.
+The cell runs once, as it would without the magic, and the trace ends when everything that it
+enqueued on the devices has ended. The trace is kept in the sidebar's list whatever came of the
+cell: one that raises or is interrupted is kept too. The wall time shown has no share of the time
+that the profiler takes to start and to write.
 
-NAME        what to call it; in quotes if it holds spaces. Default: the cell's number, such as In [5].
+NAME  what to call it, in quotes if it holds spaces; default: the cell's number, such as In [5]
 
 Steps
-  --steps N            run the cell N times, each time as one step of the trace, ended only when its work on
-  the devices has ended. State carries over from step to step, all output is shown, and the last value is the
-  cell's. Without it, steps that the cell marks itself (jax.profiler.StepTraceAnnotation) count. --step-name
-  NAME     what to call them. Default: the function, if the cell is one call; else step.
+  --steps N             run the cell N times, each time as one step of the trace which ends only
+                        when its work on the devices has. State carries over from step to step,
+                        all output is shown, and the last value is the cell's. Without --steps
+                        those count that the cell marks (jax.profiler.StepTraceAnnotation).
+  --step-name NAME      what to call them; default: the function's name if the cell is one call,
+                        else 'step'
 
 What is recorded
-  --python [LEVEL]     Python function calls too (off by default: they fill the trace and slow the cell)
-  --host-level N       0 nothing, 1 your annotations only, 2 also XLA's main events (default), 3 everything
-  --device-level N     1 device events (default), 0 none; where the profiler has that setting
-  --option FIELD=VALUE any other field of jax.profiler.ProfileOptions, also advanced_configuration.KEY=VALUE;
-                       may be given several times
+  --python [LEVEL]      Python's function calls too; off by default (0), since they fill the
+                        trace and slow the cell
+  --host-level N        0 nothing, 1 annotations only, 2 and XLA's main events (default),
+                        3 everything
+  --device-level N      1 device events (default), 0 none; only --remote can choose
+  --option FIELD=VALUE  any other field of jax.profiler.ProfileOptions, and
+                        advanced_configuration.KEY=VALUE; may be given several times
 
 Where it goes
-  --perfetto           write perfetto_trace.json.gz too, for https://ui.perfetto.dev (at most 1,000,000
-  events) --dir DIR            keep the capture in DIR instead of the sidebar's list --save VAR           set
-  VAR to the capture, a Python object: VAR.summary, VAR.steps, VAR.file('xplane') --no-card            show no
-  card
+  --perfetto            write perfetto_trace.json.gz too, for https://ui.perfetto.dev
+                        (at most 1,000,000 events)
+  --dir DIR             keep the capture in DIR instead of the sidebar's list
+  --save VAR            set VAR to the capture: VAR.summary, VAR.steps, VAR.file('xplane')
+  --no-card             show no card
 
 Other programs
   --remote HOST:PORT[,HOST:PORT...]
-                       trace programs that called jax.profiler.start_server(PORT), all at once into one
-                       capture. Under %%jaxtrace the cell runs meanwhile, untraced. --duration-ms N      for
-                       how long (default 1000)
+                        trace programs (JAX 0.9 or later) that called
+                        jax.profiler.start_server(PORT), all at once into one capture. Under
+                        %%jaxtrace the cell runs meanwhile, itself untraced.
+  --duration-ms N       for how long (default 1000)
 
 Examples
     %%jaxtrace "first try" --steps 5

@@ -173,8 +173,9 @@ _unfinished: set[Profiler] = set()
 
 _RUNNING = (
     "Another trace is running in this kernel (jax.profiler.start_trace, jax.profiler.trace or a capture "
-    "through jax.profiler.start_server), and JAX can only take one at a time. It was left alone and the "
-    "cell was not run: end it with jax.profiler.stop_trace(), then run this cell again."
+    "through jax.profiler.start_server), and JAX can only take one at a time. It was left alone and the cell "
+    "was not run: end it with jax.profiler.stop_trace() (if that fails, restart the kernel), then run this "
+    "cell again."
 )
 
 

@@ -251,6 +251,12 @@ def test_one_inside_another(shell, store):
     assert shell.run("%%jaxtrace next\n1;").error is None
 
 
+def test_stopping_a_cells_trace_from_within(shell, store):
+    outcome = shell.run("%%jaxtrace whole\n%jaxtrace stop\n5")
+    assert "The trace 'whole' runs until its cell ends" in outcome.text
+    assert only_record(store).name == "whole"
+
+
 def test_a_cell_that_traces_itself(shell, store, tmp_path):
     shell.run(f"%%jaxtrace\nwith jax.profiler.trace('{tmp_path / 'own'}'): f(x)")
     assert any("leave one of the two out" in notice for notice in only_record(store).notices)

@@ -75,7 +75,7 @@ def test_help_tells_of_every_option():
     options = {option for action in _parser("")._actions for option in action.option_strings}
     assert options
     assert not {option for option in options if option not in HELP}
-    assert max(map(len, HELP.splitlines())) <= 120
+    assert max(map(len, HELP.splitlines())) <= 100
 
 
 def test_help_costs_no_jax():

@@ -147,3 +147,23 @@ def test_a_second_interrupt_gives_the_trace_up(new_profiler, tmp_path):
     assert not profiler.directory.exists()
     assert not (tmp_path / "trash").exists()
     assert_usable(new_profiler, tmp_path)
+
+
+def test_without_the_private_interfaces_a_sentence_says_what_helps(new_profiler, tmp_path, monkeypatch):
+    """A JAX that has renamed its private state: nothing can be freed or told apart, but nothing breaks."""
+    from jupyterlab_jaxprof.tracing import profiler as module
+
+    monkeypatch.setattr(module, "_profile_state", lambda: None)
+    assert_usable(new_profiler, tmp_path)
+    jax.profiler.start_trace(str(tmp_path / "theirs"))
+    with pytest.raises(AlreadyRunning, match="restart the kernel"):
+        new_profiler().start()
+    jax.profiler.stop_trace()
+    profiler = new_profiler()
+    profiler.start()
+    profiler.directory.rmdir()
+    profiler.directory.touch()
+    with pytest.raises(ProfilerError, match="could not write the trace"):
+        profiler.stop(tmp_path / "trash", silent)
+    monkeypatch.undo()
+    module._reset()
