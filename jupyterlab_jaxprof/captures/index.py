@@ -7,7 +7,6 @@ modification time and size stay the same. The records themselves are read again 
 from __future__ import annotations
 
 import errno
-import json
 import os
 import stat
 import threading
@@ -20,7 +19,7 @@ from typing import Any, cast
 
 from . import disk
 from .names import SESSION_PATTERN, is_id
-from .record import MAX_RECORD_BYTES, RECORD_FILE, DamagedRecord, Record, parse
+from .record import MAX_RECORD_BYTES, RECORD_FILE, DamagedRecord, Record, load, parse
 
 # XProf goes on writing its caches after it has made their files: a size is remembered once a directory rests.
 _RESTING_NS = 60_000_000_000
@@ -126,7 +125,7 @@ def _content(path: str) -> Mapping[str, Any]:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         with os.fdopen(descriptor, "rb", buffering=0) as file:
-            data = json.loads(file.read())
+            data = load(file.read())
     except (OSError, ValueError, RecursionError):
         return {}
     return cast("Mapping[str, Any]", data) if isinstance(data, dict) else {}
@@ -157,7 +156,7 @@ def _entry(capture_id: str, stamp: tuple[int, int], data: Mapping[str, Any]) -> 
         notebook=text("notebook"),
         text=folded("\n".join(words)),
         pinned=pinned if data and isinstance(pinned, bool) else None,
-        size_bytes=sum(size for size in sizes if isinstance(size, int) and size > 0),
+        size_bytes=sum(size for size in sizes if isinstance(size, int) and 0 < size < 2**63),
         listed=frozenset(str(file.get("path", "")).rpartition("/")[2] for file in files)
         if session_dir
         else frozenset(),

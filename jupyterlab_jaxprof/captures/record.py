@@ -20,6 +20,7 @@ SCHEMA = 1
 RECORD_FILE = "capture.json"
 MAX_RECORD_BYTES = 16 * 1024 * 1024
 MAX_CELL_BYTES = 64 * 1024
+_INT64 = 2**63
 
 
 class RecordError(ValueError):
@@ -113,16 +114,21 @@ class Record:
         return _read(cls, cast("dict[str, Any]", data))
 
 
+def load(content: bytes) -> Any:
+    """Read JSON so that it can be written as standard JSON again; raises ValueError or RecursionError."""
+    text = content.decode("utf-8")
+    data = json.loads(text, parse_constant=lambda _: None, parse_float=_finite)
+    # An escaped half of a surrogate pair would break every answer that it is in.
+    return clean(data) if "\\ud" in text or "\\uD" in text else data
+
+
 def parse(content: bytes) -> Record:
     """Read a record out of a file's content; raises DamagedRecord or NewerRecord."""
     try:
-        text = content.decode("utf-8")
-        data = json.loads(text, parse_constant=lambda _: None, parse_float=_finite)
+        data = load(content)
     except (ValueError, RecursionError) as error:
         empty = "is empty" if not content.strip(b"\0 \n\r\t") else "is not JSON (cut short, or overwritten)"
         raise DamagedRecord(f"Its {RECORD_FILE} {empty}, so the record is damaged.") from error
-    if "\\ud" in text or "\\uD" in text:  # an escaped half of a surrogate pair would break every JSON answer
-        data = clean(data)
     return Record.from_json(data)
 
 
@@ -223,8 +229,8 @@ def _file(data: Mapping[str, Any]) -> CaptureFile:
         raise DamagedRecord(
             f"In its {RECORD_FILE}, an entry of 'files' is not valid, so the record is damaged."
         )
-    if size < 0 or not is_relative_path(path):
-        raise DamagedRecord(f"Its {RECORD_FILE} lists a file outside the capture, so the record is damaged.")
+    if not 0 <= size < _INT64 or not is_relative_path(path):
+        raise DamagedRecord(f"Its {RECORD_FILE} lists a file that can't be there, so the record is damaged.")
     return CaptureFile(path, size, role)
 
 
@@ -273,4 +279,6 @@ def _has(part: Any, *, texts: tuple[str, ...], numbers: tuple[str, ...]) -> bool
 
 
 def _is_number(value: Any) -> bool:
-    return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
+    if isinstance(value, int):
+        return not isinstance(value, bool) and abs(value) < _INT64
+    return value is None or isinstance(value, float)

@@ -67,8 +67,8 @@ def test_ten_thousand_captures_are_listed_quickly(many: Store) -> None:
         times[name], page = min((seconds(look) for _ in range(3)), key=lambda timed: timed[0])
     assert [row.name for row in page.rows] == ["run 7777"]
     print(f"first {first:.3f} s, {times}")
-    assert first < 1.0
-    assert max(times.values()) < 0.2
+    assert first < 1.5  # 0.4 s on an idle machine
+    assert max(times.values()) < 0.3  # 0.08 s
 
 
 def test_one_change_among_ten_thousand_is_seen(many: Store) -> None:
