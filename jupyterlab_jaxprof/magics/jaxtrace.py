@@ -42,6 +42,8 @@ async def cell_magic(shell: InteractiveShell, line: str, body: str) -> object:
     display = Display(shell, show_card=arguments.show_card)
     with _sentences():
         trace = Trace(_begin(shell, arguments), options, until="its cell ends", perfetto=arguments.perfetto)
+    if arguments.steps is not None and options.host_tracer_level == 0:
+        notices.append("--host-level 0 leaves the steps' annotations out of the trace; use 1 to see them.")
     outcome = Outcome(notices=notices)
     runs: list[Run] = []
     try:

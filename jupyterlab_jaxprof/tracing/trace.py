@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from jupyterlab_jaxprof.captures import Draft, Record, Status
+from jupyterlab_jaxprof.captures import Draft, Record, Status, StoreError
 
 from . import surroundings
 from .contents import JSON_EVENT_LIMIT, TraceContents, main_steps, read_contents
@@ -107,9 +107,16 @@ class Trace:
         Ctrl-C is held back meanwhile, and told in `interrupted`. Raises StoreError when the capture can't be
         written.
         """
-        Trace.running = None
         with HeldInterrupts() as held:
-            record = self._finish(outcome, say, {"notebook": notebook, "magic": magic, "cell": cell})
+            Trace.running = None
+            try:
+                record = self._finish(outcome, say, {"notebook": notebook, "magic": magic, "cell": cell})
+            except OSError as error:
+                self.draft.discard()
+                raise StoreError(
+                    f"The trace '{self.name}' could not be put into its place, and nothing of it is kept: "
+                    f"{error.strerror or error}."
+                ) from error
         self.interrupted |= held.count > 0
         return record
 

@@ -115,6 +115,14 @@ def test_steps_are_named_after_the_function(shell, store):
     assert only_record(store).steps["name"] == "f"
 
 
+def test_steps_without_the_host_tracer_are_timed_and_told(shell, store):
+    shell.run("%%jaxtrace --steps 2 --host-level 0\ny = f(x)")
+    record = only_record(store)
+    assert record.steps["count"] == 2
+    assert any("--host-level 0" in notice for notice in record.notices)
+    assert read_contents(xplane(store, record)).steps == {}
+
+
 def test_steps_that_the_cell_marks_itself(shell, store):
     shell.run(
         "%%jaxtrace\nfor i in range(5):\n    with jax.profiler.StepTraceAnnotation('train', step_num=i):\n"
@@ -356,6 +364,16 @@ def test_a_capture_that_cannot_be_published_costs_no_result(shell, store):
     assert outcome.result.result == 5
     assert "Traceback" not in outcome.text
     assert "can't be written" in outcome.text
+    assert shell.run("%%jaxtrace next\n1;").error is None
+
+
+def test_a_draft_that_vanishes_is_told_in_a_sentence(shell, store):
+    body = (
+        "import shutil, pathlib\nfor path in pathlib.Path(os.environ['JAXPROF_DIR'], 'partial').iterdir():\n"
+    )
+    outcome = shell.run(f"%%jaxtrace gone\nimport os\n{body}    shutil.rmtree(path); path.touch()\n5")
+    assert outcome.result.result == 5
+    assert "Traceback" not in outcome.text
     assert shell.run("%%jaxtrace next\n1;").error is None
 
 
