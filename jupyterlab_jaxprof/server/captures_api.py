@@ -8,6 +8,7 @@ from typing import Any
 from jupyter_server.auth.decorator import authorized
 from tornado import web
 
+from jupyterlab_jaxprof import environment
 from jupyterlab_jaxprof.captures import Store
 from jupyterlab_jaxprof.server.handlers import CAPTURE_ID, ApiHandler, UnknownRouteHandler
 
@@ -86,8 +87,6 @@ class EnvironmentHandler(ApiHandler):
     @authorized
     async def get(self) -> None:
         """Answer with the report."""
-        from jupyterlab_jaxprof import environment
-
         self.answer(await self.off_loop(environment.report))
 
 

@@ -104,11 +104,17 @@ async function request(path, options = {}) {
   return data;
 }
 
+/** The XSRF token: the cookie's, since another page may have renewed it after this one was made. */
+function xsrfToken() {
+  const cookie = document.cookie.match(/(?:^|; )_xsrf=([^;]*)/);
+  return cookie ? cookie[1] : xsrf;
+}
+
 /** Start the viewer's process; the answer comes when it is ready or has failed. */
 async function start() {
   const state = await request(`jaxprof/api/viewers/${viewer}`, {
     method: 'POST',
-    headers: { 'Content-Type': 'application/json', 'X-XSRFToken': xsrf },
+    headers: { 'Content-Type': 'application/json', 'X-XSRFToken': xsrfToken() },
     body: JSON.stringify({ action: 'start' })
   });
   if (state.state !== 'running') {
@@ -179,13 +185,9 @@ function followViewer() {
   history.replaceState = follow;
 }
 
-/** Inside JupyterLab, the viewer's own steps must not come between the user and JupyterLab's history. */
-function tameFrame() {
-  const inner = frame.contentWindow.history;
-  if (embedded) {
-    inner.pushState = (...step) => inner.replaceState(...step);
-  }
-}
+// Inside JupyterLab, the viewer's own steps must not come between the user and JupyterLab's history; XProf's page,
+// as this server sends it, asks for this.
+window.jaxprofEmbedded = embedded;
 
 function frameDocument() {
   try {
@@ -206,7 +208,6 @@ function onFrameLoad() {
     show('failed', `This server’s settings don’t allow ${title} inside another page.`);
     return;
   }
-  tameFrame();
   if (viewer === 'xprof') {
     void watchCharts();
   }

@@ -29,11 +29,31 @@ PATCHES: tuple[tuple[str, bytes, bytes], ...] = (
     ),
 )
 
+# Inside JupyterLab, XProf must not come between the user and JupyterLab's history: it pushes entries, and loads
+# the trace viewer's frame twice. The page around XProf (static/viewer.js) says whether it is inside.
+TAME_HISTORY = b"""<script>
+if (window.parent.jaxprofEmbedded) {
+  history.pushState = history.replaceState.bind(history);
+  const src = Object.getOwnPropertyDescriptor(HTMLIFrameElement.prototype, 'src');
+  Object.defineProperty(HTMLIFrameElement.prototype, 'src', {
+    ...src,
+    set(url) {
+      if (this.contentWindow && this.getAttribute('src')) {
+        this.contentWindow.location.replace(new URL(url, document.baseURI));
+      } else {
+        src.set.call(this, url);
+      }
+    }
+  });
+}
+</script>"""
+PAGE_PATCHES: tuple[tuple[str, bytes, bytes], ...] = (("its history", b"<head>", b"<head>" + TAME_HISTORY),)
 
-def mended(body: bytes, encoding: str) -> bytes:
-    """The script with mended addresses, gzipped; `encoding` is that of `body`, empty or gzip."""
+
+def mended(body: bytes, encoding: str, patches: tuple[tuple[str, bytes, bytes], ...] = PATCHES) -> bytes:
+    """The script (or page) with its patches, gzipped; `encoding` is that of `body`, empty or gzip."""
     script = decoded(body, encoding)
-    for name, pattern, replacement in PATCHES:
+    for name, pattern, replacement in patches:
         if pattern not in script:
             log.warning("XProf's script has changed: %s can't be mended (no %s).", name, pattern.decode())
         script = script.replace(pattern, replacement)

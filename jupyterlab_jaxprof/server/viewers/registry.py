@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import importlib.util
 import logging
@@ -71,8 +72,7 @@ class Viewers:
 
     async def close(self) -> None:
         """End them all."""
-        for process in self._processes.values():
-            await process.close()
+        await asyncio.gather(*(process.close() for process in self._processes.values()))
 
     def problem(self, name: str) -> str | None:
         """Why a viewer can't be started, or None."""
