@@ -171,6 +171,20 @@ def test_an_interrupt_of_the_wait_is_the_cells_and_the_next_cell_waits(shell, x)
     assert "work that an earlier cell had left running" in probe.runs[-1].notices[0]
 
 
+def test_an_interrupt_of_the_wait_for_an_earlier_cell_runs_nothing(shell, x):
+    shell.names.update(work=work, x=x)
+    shell.run("%%probe\nwork(x, 20);")
+    shell.run("z = work(x, 1200)")
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    outcome = shell.run("%%probe\nran = True")
+    timer.join()
+    assert isinstance(outcome.error, KeyboardInterrupt)
+    assert "ran" not in shell.names
+    assert "this cell has not run" in probe.runs[-1].notices[-1]
+    shell.run("z.block_until_ready();")
+
+
 def test_an_interrupt_of_an_idle_cell_tells_nothing_of_devices(shell):
     shell.run("%%probe\nraise KeyboardInterrupt")
     assert probe.runs[-1].interrupted
