@@ -125,7 +125,7 @@ def _content(path: str) -> Mapping[str, Any]:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         with os.fdopen(descriptor, "rb", buffering=0) as file:
-            data = load(file.read())
+            data = load(file.read(), floats=False)
     except (OSError, ValueError, RecursionError):
         return {}
     return cast("Mapping[str, Any]", data) if isinstance(data, dict) else {}
