@@ -287,7 +287,9 @@ export class CapturesModel extends VDomModel {
   private _note(answer: ICapturePage): void {
     this._totals = answer;
     for (const row of answer.captures) {
-      this._kinds.add(row.kind);
+      if (row.kind) {
+        this._kinds.add(row.kind);
+      }
       if (row.notebook) {
         this._notebooks.add(row.notebook);
       }

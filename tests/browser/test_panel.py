@@ -1,0 +1,329 @@
+"""The sidebar: keyboard, filters, long lists, live changes, and its messages."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Route, expect
+
+from jupyterlab_jaxprof.captures import Store, draft, names
+from jupyterlab_jaxprof.captures.record import Status
+from tests.browser.conftest import MAIN_URL
+from tests.support.browser import Lab, lab_page, save_screenshot, set_theme
+from tests.support.servers import Server, running_server
+
+pytestmark = pytest.mark.browser
+
+
+def add(store: Store, name: str, **fields: Any) -> str:
+    """Publish a small capture; gives its identifier."""
+    with store.begin(fields.pop("kind", "trace"), name) as capture:
+        directory = capture.directory / "plugins/profile" / capture.session
+        directory.mkdir(parents=True)
+        (directory / "vm.xplane.pb").write_bytes(b"x" * 2000)
+        summary = {"headline": {"label": "median step", "value": 12.345, "unit": "ms"}, "wall_ms": 40.0}
+        return capture.publish(**{"status": Status.OK, "summary": summary, **fields}).id
+
+
+@pytest.fixture
+def store(server: Server) -> Iterator[Store]:
+    """The server's store, empty before and after."""
+    store = Store(server.store)
+    _clear(store)
+    yield store
+    _clear(store)
+
+
+def _clear(store: Store) -> None:
+    while ids := [row.id for row in store.list(limit=500).rows]:
+        for capture_id in ids:
+            store.delete(capture_id)
+
+
+def open_panel(lab: Lab) -> None:
+    lab.go()
+    lab.show_panel()
+
+
+def test_keyboard(lab: Lab, store: Store) -> None:
+    for name in ("oldest", "middle", "newest"):
+        add(store, name)
+    open_panel(lab)
+    expect(lab.rows).to_have_count(3)
+    expect(lab.rows.first).to_contain_text("newest")
+    expect(lab.rows.first).to_contain_text("12.3\u00a0ms")
+    expect(lab.rows.first).to_contain_text("2.00\u00a0kB")
+    keyboard = lab.page.keyboard
+    lab.panel.get_by_role("grid").focus()
+    keyboard.press("End")
+    expect(lab.row("oldest")).to_be_focused()
+    keyboard.press("ArrowUp")
+    expect(lab.row("middle")).to_be_focused()
+    expect(lab.row("middle")).to_have_attribute("aria-selected", "true")
+
+    keyboard.press("F2")
+    keyboard.type("größer + #1 100%")
+    keyboard.press("Enter")
+    expect(lab.row("größer + #1 100%")).to_be_focused()
+    expect(lab.panel.get_by_role("status")).to_contain_text("Renamed")
+    keyboard.press("F2")
+    keyboard.type("not this")
+    keyboard.press("Escape")
+    expect(lab.row("größer + #1 100%")).to_be_focused()
+    assert [row.name for row in store.list().rows] == ["newest", "größer + #1 100%", "oldest"]
+
+    keyboard.press("Delete")
+    dialog = lab.page.get_by_role("dialog")
+    expect(dialog).to_contain_text("größer + #1 100%")
+    keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    assert store.list().total == 3
+    lab.row("größer + #1 100%").focus()
+    keyboard.press("Delete")
+    dialog.get_by_role("button", name="Delete").click()
+    expect(lab.row("oldest")).to_be_focused()
+    expect(lab.rows).to_have_count(2)
+    assert [row.name for row in store.list().rows] == ["newest", "oldest"]
+
+
+def test_pin_notes_and_copies(lab: Lab, store: Store) -> None:
+    capture_id = add(store, "pinned", status=Status.FAILED, reason="The cell raised ValueError: no.")
+    open_panel(lab)
+    row = lab.row("pinned")
+    expect(row).to_contain_text("Failed")
+    expect(row.get_by_title("The cell raised ValueError: no.")).to_be_visible()
+    lab.menu(row, "Pin")
+    expect(row.get_by_title("Pinned", exact=True)).to_be_visible()
+    assert store.get(capture_id).pinned
+    row.focus()
+    lab.page.keyboard.press("Space")
+    details = lab.panel.get_by_role("region", name="Details of pinned")
+    expect(details).to_contain_text("The cell raised ValueError: no.")
+    details.get_by_label("Notes").fill("first\nsecond")
+    row.focus()
+    expect(lab.panel.get_by_role("status")).to_contain_text("Notes saved")
+    assert store.get(capture_id).notes == "first\nsecond"
+    lab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    lab.menu(row, "Copy Path")
+    expect(lab.panel.get_by_role("status")).to_contain_text("Path copied")
+    assert lab.page.evaluate("navigator.clipboard.readText()") == str(store.directory(capture_id))
+    lab.menu(row, "Copy Run Name")
+    expect(lab.panel.get_by_role("status")).to_contain_text("Run name copied")
+    assert lab.page.evaluate("navigator.clipboard.readText()") == store.get(capture_id).xprof_run
+
+
+def test_search_and_filters(lab: Lab, store: Store) -> None:
+    add(store, "attention", notebook="/work/a.ipynb")
+    add(store, "attention timing", kind="time", notebook="/work/a.ipynb")
+    add(store, "loader", notebook="/work/b.ipynb", cell="batch = next(loader)")
+    open_panel(lab)
+    expect(lab.rows).to_have_count(3)
+    search = lab.panel.get_by_role("searchbox")
+    search.fill("ATTENTION")
+    expect(lab.rows).to_have_count(2)
+    lab.panel.get_by_label("Kind").select_option("time")
+    expect(lab.rows).to_have_count(1)
+    expect(lab.panel).to_contain_text("1 of 3 captures")
+    search.fill("nothing like it")
+    expect(lab.panel).to_contain_text("Nothing found")
+    lab.panel.get_by_role("button", name="Show all").click()
+    expect(lab.rows).to_have_count(3)
+    expect(search).to_have_value("")
+    lab.panel.get_by_label("Notebook").select_option("/work/b.ipynb")
+    expect(lab.rows).to_have_count(1)
+    search.fill("next(loader)")
+    expect(lab.row("loader")).to_be_visible()
+
+
+def test_live_and_quiet(lab: Lab, store: Store) -> None:
+    """What comes, changes and goes shows by itself; what the panel asks for by itself is no activity."""
+    requests: list[str] = []
+    lab.page.on(
+        "request", lambda request: requests.append(request.url) if "jaxprof/api" in request.url else None
+    )
+    add(store, "first")
+    open_panel(lab)
+    expect(lab.rows).to_have_count(1)
+    first = add(store, "second")
+    expect(lab.row("second")).to_be_visible()
+    store.update(first, name="second, renamed")
+    expect(lab.row("second, renamed")).to_be_visible()
+    store.delete(first)
+    expect(lab.rows).to_have_count(1)
+    ours = [url for url in requests if "jaxprof/api" in url]
+    assert ours
+    assert all("no_track_activity=1" in url for url in ours), ours
+    requests.clear()
+    lab.page.wait_for_timeout(2500)
+    assert not [url for url in requests if "jaxprof" in url], "The panel asks without a reason."
+    # Hidden, it asks for nothing; shown again, once.
+    lab.page.locator('.jp-SideBar [data-id="filebrowser"]').click()
+    for number in range(3):
+        add(store, f"unseen {number}")
+    lab.page.wait_for_timeout(1500)
+    assert not [url for url in requests if "jaxprof" in url]
+    lab.show_panel()
+    expect(lab.rows).to_have_count(4)
+    assert len([url for url in requests if "jaxprof/api/captures?" in url]) == 1
+
+
+def test_ten_thousand_captures(lab: Lab, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    make_id = names.new_id
+    template = store.directory(add(store, "template"))
+    record = json.loads((template / "capture.json").read_text())
+    shutil.rmtree(template)
+    for number in range(10_000):
+        capture_id = make_id(start + timedelta(minutes=number))
+        directory = store.captures_dir / capture_id
+        directory.mkdir()
+        own = {"id": capture_id, "name": f"run {number}", "files": [], "xprof_run": None}
+        (directory / "capture.json").write_text(json.dumps(record | own))
+    try:
+        open_panel(lab)
+        expect(lab.row("run 9999")).to_be_visible()
+        expect(lab.panel).to_contain_text("10000 captures")
+        assert lab.rows.count() < 60
+        lab.panel.get_by_role("grid").focus()
+        lab.page.keyboard.press("End")
+        expect(lab.row("run 0")).to_be_focused()
+        lab.page.keyboard.press("PageUp")
+        expect(lab.row("run 0")).not_to_be_focused()
+        lab.page.keyboard.press("Home")
+        expect(lab.row("run 9999")).to_be_focused()
+        assert lab.rows.count() < 60
+        lab.panel.get_by_role("searchbox").fill("4711")
+        expect(lab.rows).to_have_count(1)
+    finally:
+        shutil.rmtree(store.captures_dir)
+
+
+def test_over_the_limit(browser: Browser, tmp_path: Path) -> None:
+    """The oldest are offered for deletion, and only what is confirmed goes."""
+    store = Store(tmp_path / "store")
+    for name in ("old", "kept", "new"):
+        add(store, name)
+    store.update(store.list(text="kept").rows[0].id, pinned=True)
+    arguments = ["--JaxProfApp.size_limit_bytes=7000"]
+    limited = running_server("/", store.root, lab=True, arguments=arguments)
+    with limited as server, lab_page(browser, server) as lab:
+        open_panel(lab)
+        save_screenshot(lab, "over-the-limit")
+        lab.panel.get_by_role("button", name="Delete the oldest").click()
+        lab.page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+        expect(lab.row("old")).to_have_count(0)
+        expect(lab.row("kept")).to_be_visible()
+        expect(lab.row("new")).to_be_visible()
+
+
+def test_server_half_missing(browser: Browser) -> None:
+    """Without the server extension the panel and a viewer's tab say so, and what mends it."""
+    with running_server(MAIN_URL, lab=True, extension=False) as server, lab_page(browser, server) as lab:
+        set_theme(server, "JupyterLab Light")
+        open_panel(lab)
+        expect(lab.panel).to_contain_text("jupyter server extension enable jupyterlab_jaxprof")
+        lab.page.locator('.jp-LauncherCard[title*="XProf"]').click()
+        tab = lab.page.locator(".jp-JaxProf-tab:visible")
+        expect(tab).to_contain_text("jupyter server extension enable jupyterlab_jaxprof")
+        save_screenshot(lab, "missing")
+
+
+def test_other_versions(lab: Lab, store: Store) -> None:
+    """A server that speaks other routes stops the panel; one of another version is only told."""
+    add(store, "here")
+    api = 1
+
+    def answer(route: Route) -> None:
+        status = route.fetch().json()
+        route.fulfill(json=status | {"version": "9.9.9", "api": api})
+
+    lab.page.route("**/jaxprof/api/status*", answer)
+    open_panel(lab)
+    expect(lab.panel.get_by_role("alert")).to_contain_text("9.9.9")
+    expect(lab.row("here")).to_be_visible()
+    api = 2
+    lab.panel.get_by_role("button", name="Refresh").click()
+    expect(lab.panel).to_contain_text("pip install -U jupyterlab-jaxprof")
+    expect(lab.row("here")).to_have_count(0)
+
+
+def test_unreachable_and_back(lab: Lab, store: Store) -> None:
+    add(store, "here")
+    open_panel(lab)
+    expect(lab.row("here")).to_be_visible()
+    lab.page.route("**/jaxprof/api/**", lambda route: route.abort())
+    lab.panel.get_by_role("button", name="Refresh").click()
+    expect(lab.panel).to_contain_text("does not answer")
+    lab.page.unroute("**/jaxprof/api/**")
+    expect(lab.row("here")).to_be_visible()
+
+
+def test_damaged_and_refused(lab: Lab, store: Store) -> None:
+    """A damaged record is a row that can be deleted; what the server refuses is told in its own words."""
+    add(store, "whole")
+    damaged = add(store, "broken")
+    (store.directory(damaged) / "capture.json").write_text("{")
+    open_panel(lab)
+    row = lab.rows.filter(has_text="Unreadable")
+    expect(row).to_be_visible()
+    lab.menu(row, "Delete")
+    lab.page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(lab.rows).to_have_count(1)
+    lab.row("whole").focus()
+    lab.page.keyboard.press("F2")
+    lab.page.keyboard.type("n" * 300)
+    lab.page.keyboard.press("Enter")
+    expect(lab.page.locator(".Toastify__toast").filter(has_text="The change was not saved")).to_be_visible()
+    expect(lab.row("whole")).to_be_visible()
+
+
+def test_looks(
+    browser: Browser,
+    server: Server,
+    store: Store,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing of a row overflows it, in a narrow and a wide panel, light and dark."""
+    now = datetime.now(UTC)
+    make_id = names.new_id
+    for hours, status in enumerate([*Status, Status.OK]):
+        when = now - timedelta(hours=hours * 9)
+        monkeypatch.setattr(draft, "new_id", lambda when=when: make_id(when))
+        reason = "" if status is Status.OK else "The cell raised ValueError: shapes do not match."
+        add(store, f"attention, {status}, with a name that fits nowhere at all", status=status, reason=reason)
+    for theme in ("Light", "Dark"):
+        set_theme(server, f"JupyterLab {theme}")
+        with lab_page(browser, server) as lab:
+            open_panel(lab)
+            expect(lab.rows).to_have_count(5)
+            lab.rows.nth(2).click()
+            for width in (200, 460):
+                _resize(lab, width)
+                assert lab.panel.evaluate("panel => panel.scrollWidth <= panel.clientWidth")
+                for box in (lab.rows.nth(i).bounding_box() for i in range(5)):
+                    assert box is not None
+                    assert box["height"] == 48
+                save_screenshot(lab, f"panel-{theme.lower()}-{width}")
+            lab.rows.nth(2).focus()
+            lab.page.keyboard.press("Space")
+            lab.panel.get_by_role("region").wait_for()
+            save_screenshot(lab, f"details-{theme.lower()}")
+    set_theme(server, "JupyterLab Light")
+
+
+def _resize(lab: Lab, width: int) -> None:
+    handle = lab.page.locator("#jp-main-split-panel > .lm-SplitPanel-handle:not(.lm-mod-hidden)").first
+    box = handle.bounding_box()
+    panel = lab.panel.bounding_box()
+    assert box is not None
+    assert panel is not None
+    lab.page.mouse.move(box["x"] + box["width"] / 2, 400)
+    lab.page.mouse.down()
+    lab.page.mouse.move(panel["x"] + width, 400, steps=4)
+    lab.page.mouse.up()
