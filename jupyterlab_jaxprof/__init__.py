@@ -12,8 +12,18 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from jupyterlab_jaxprof.captures import Capture
+    from jupyterlab_jaxprof.timing import Plan, TimedResult, time, timer
 
-__all__ = ["Capture", "__version__", "load_ipython_extension", "unload_ipython_extension"]
+__all__ = [
+    "Capture",
+    "Plan",
+    "TimedResult",
+    "__version__",
+    "load_ipython_extension",
+    "time",
+    "timer",
+    "unload_ipython_extension",
+]
 
 __version__: str
 
@@ -51,4 +61,8 @@ def __getattr__(name: str) -> Any:
         from jupyterlab_jaxprof.captures import Capture
 
         return Capture
+    if name in ("TimedResult", "Plan", "time", "timer"):
+        from jupyterlab_jaxprof import timing
+
+        return getattr(timing, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

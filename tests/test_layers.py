@@ -13,8 +13,9 @@ NAME = PACKAGE.name
 
 # What each room may import from the others: docs/architecture.md
 MAY_IMPORT: dict[str, set[str]] = {
-    "__init__": {"magics", "captures", "server"},
-    "magics": {"cell", "tracing", "cards", "captures", "environment"},
+    "__init__": {"magics", "timing", "captures", "server"},
+    "magics": {"cell", "timing", "tracing", "cards", "captures", "environment"},
+    "timing": {"cell", "cards", "captures", "environment"},
     "cell": set(),
     "tracing": {"captures", "environment"},
     "cards": {"captures", "environment"},
@@ -25,6 +26,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 PRIVATE_INTERFACES = {
     "tracing/profiler.py": {"jax"},
     "cell/barrier.py": {"jax"},
+    "timing/monitoring.py": {"jax"},
     "tracing/remote_client.py": {"xprof"},
     "server/viewers/xprof_app.py": {"xprof"},
     "server/viewers/tensorboard_app.py": {"tensorboard"},

@@ -1,0 +1,242 @@
+"""Memory: what the devices' allocators say, what programs need, which arrays take it and who holds them."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from jupyterlab_jaxprof.cards import units
+from jupyterlab_jaxprof.timing.compiles import LOG, Compile
+from jupyterlab_jaxprof.timing.holders import holders
+from jupyterlab_jaxprof.timing.variables import VARIABLES
+
+LARGEST = 20
+
+
+@dataclass(frozen=True)
+class DeviceMemory:
+    """What the allocator of one device says, in bytes; None where it says nothing, as on a CPU.
+
+    The peak is that of the whole process: it can't be reset.
+    """
+
+    device: str
+    in_use_bytes: int | None = None
+    peak_bytes: int | None = None
+    limit_bytes: int | None = None
+    pool_bytes: int | None = None
+    largest_allocation_bytes: int | None = None
+    largest_free_block_bytes: int | None = None
+    allocations: int | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether the device tells of its memory."""
+        return self.in_use_bytes is not None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give it as plain values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class HeldArray:
+    """An array that is alive: the bytes that it takes on all its devices together, and who holds it."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    size_bytes: int
+    devices: tuple[str, ...]
+    holders: tuple[str, ...]
+    new: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give it as plain values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a compiled function needs on a device, in bytes."""
+
+    name: str
+    needs: Mapping[str, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give it as plain values."""
+        return {"name": self.name, **self.needs}
+
+
+@dataclass
+class MemoryReport:
+    """Memory before and after something, a device each; `before` is empty when nothing was run."""
+
+    before: list[DeviceMemory]
+    after: list[DeviceMemory]
+    programs: list[Program]
+    arrays: list[HeldArray]
+    arrays_bytes: int
+    arrays_count: int
+    variables: dict[str, Any]
+    notices: list[str] = field(default_factory=lambda: [])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give it as plain values."""
+        return {
+            "before": [device.to_dict() for device in self.before],
+            "after": [device.to_dict() for device in self.after],
+            "programs": [program.to_dict() for program in self.programs],
+            "arrays": [array.to_dict() for array in self.arrays],
+            "arrays_bytes": self.arrays_bytes,
+            "arrays_count": self.arrays_count,
+            "variables": self.variables,
+            "notices": self.notices,
+        }
+
+
+class MemoryWatch:
+    """Compares the memory when it was made with that when it is asked for a report."""
+
+    def __init__(self) -> None:
+        self._before = device_memory()
+        self._alive = {id(array): weakref.ref(array) for array in _live_arrays()}
+
+    def report(
+        self,
+        names: Mapping[str, Any],
+        compiles: Sequence[Compile],
+        used: Mapping[str, Any],
+    ) -> MemoryReport:
+        """Report on what has happened since.
+
+        `names` is the user's namespace, in which the holders of arrays are looked for; `compiles` is what has
+        been compiled since; `used` are the values that the body used, jitted functions among them.
+        """
+        report = report_now(names, _programs(compiles, used), self._is_new)
+        report.before = self._before
+        report.notices += _peak_notices(self._before, report.after)
+        return report
+
+    def _is_new(self, array: Any) -> bool:
+        reference = self._alive.get(id(array))
+        return reference is None or reference() is not array
+
+
+def report_now(
+    names: Mapping[str, Any],
+    programs: Sequence[Program] = (),
+    is_new: Callable[[Any], bool] = lambda _: False,
+) -> MemoryReport:
+    """Report on the memory as it is now: devices, the largest arrays and who holds them, the variables."""
+    arrays = _live_arrays()
+    largest = sorted(arrays, key=_size_bytes, reverse=True)[:LARGEST]
+    held = holders(names, largest)
+    devices = device_memory()
+    return MemoryReport(
+        before=[],
+        after=devices,
+        programs=list(programs),
+        arrays=[_held(array, held.get(id(array), ()), is_new(array)) for array in largest],
+        arrays_bytes=sum(_size_bytes(array) for array in arrays),
+        arrays_count=len(arrays),
+        variables=VARIABLES.to_dict(),
+        notices=_device_notices(devices) + VARIABLES.problems(),
+    )
+
+
+def device_memory() -> list[DeviceMemory]:
+    """Ask the allocator of every device of this process."""
+    import jax
+
+    return [_device(device) for device in jax.local_devices()]
+
+
+def _device(device: Any) -> DeviceMemory:
+    stats: Mapping[str, int] = device.memory_stats() or {}
+    return DeviceMemory(
+        device=str(device),
+        in_use_bytes=stats.get("bytes_in_use"),
+        peak_bytes=stats.get("peak_bytes_in_use"),
+        limit_bytes=stats.get("bytes_limit"),
+        pool_bytes=stats.get("pool_bytes"),
+        largest_allocation_bytes=stats.get("largest_alloc_size"),
+        largest_free_block_bytes=stats.get("largest_free_block_bytes"),
+        allocations=stats.get("num_allocs"),
+    )
+
+
+def _device_notices(devices: Sequence[DeviceMemory]) -> list[str]:
+    silent = [device.device for device in devices if not device.known]
+    if not silent:
+        return []
+    tell = "tells" if len(silent) == 1 else "tell"
+    return [
+        f"{', '.join(silent[:8])} {tell} nothing of memory in use (JAX has no statistics for a CPU). "
+        "The arrays below and the programs' needs are known all the same."
+    ]
+
+
+def _peak_notices(before: Sequence[DeviceMemory], after: Sequence[DeviceMemory]) -> list[str]:
+    """Say of each device's peak whether this run raised it: the allocator's peak is the process's."""
+    notices: list[str] = []
+    for old, new in zip(before, after, strict=False):
+        if old.peak_bytes is None or new.peak_bytes is None:
+            continue
+        peak = units.size(new.peak_bytes)
+        if new.peak_bytes > old.peak_bytes:
+            notices.append(
+                f"{new.device}: this raised the process's peak from {units.size(old.peak_bytes)} to {peak}."
+            )
+        else:
+            notices.append(
+                f"{new.device}: the peak of {peak} was reached before this ran, and can't be reset; this "
+                "stayed below it. Restart the kernel to see the peak of this alone."
+            )
+    return notices
+
+
+def _programs(compiles: Sequence[Compile], used: Mapping[str, Any]) -> list[Program]:
+    """List what was compiled, and the functions that were used and compiled before."""
+    found = {
+        entry.name: entry.memory for entry in compiles if entry.memory is not None and not entry.operation
+    }
+    for value in used.values():
+        function = getattr(value, "__wrapped__", None)  # jax.jit keeps the function here
+        if callable(function) and hasattr(value, "lower"):
+            needs = LOG.history.memory_of(function)
+            if needs is not None:
+                found.setdefault(str(getattr(function, "__name__", "function")), dict(needs))
+    return [Program(name, needs) for name, needs in found.items()]
+
+
+def _live_arrays() -> list[Any]:
+    import jax
+
+    return [array for array in jax.live_arrays() if not array.is_deleted()]
+
+
+def _size_bytes(array: Any) -> int:
+    """Bytes on all devices of this process: a replicated array takes them on each."""
+    try:
+        sharding = array.sharding
+        shard: tuple[int, ...] = sharding.shard_shape(array.shape)
+        count = len(sharding.addressable_devices)
+    except (AttributeError, ValueError, RuntimeError):  # deleted meanwhile, or uneven shards
+        return int(getattr(array, "nbytes", 0))
+    items = 1
+    for length in shard:
+        items *= length
+    return items * count * int(array.dtype.itemsize)
+
+
+def _held(array: Any, names: Sequence[str], new: bool) -> HeldArray:
+    return HeldArray(
+        shape=tuple(array.shape),
+        dtype=getattr(array.dtype, "name", str(array.dtype)),
+        size_bytes=_size_bytes(array),
+        devices=tuple(sorted(str(device) for device in array.devices())),
+        holders=tuple(names),
+        new=new,
+    )

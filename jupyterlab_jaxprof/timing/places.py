@@ -1,0 +1,50 @@
+"""Lines of the user's own code: where in it something happened that JAX did further down the stack."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+_OURS = str(Path(__file__).parents[1])
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of a file, or of a cell (whose file name IPython makes up)."""
+
+    file: str
+    line: int
+
+
+class Places:
+    """Finds the user's line in a stack: of one file (a cell's), or of any that is not a library's."""
+
+    def __init__(self, filename: str | None = None) -> None:
+        self._filename = filename
+
+    def find(self, frame: FrameType | None) -> Place | None:
+        """Give the innermost line of the user's; None where there is none, as in other threads."""
+        while frame is not None:
+            if self._is_users(frame.f_code.co_filename):
+                return Place(frame.f_code.co_filename, frame.f_lineno)
+            frame = frame.f_back
+        return None
+
+    def _is_users(self, filename: str) -> bool:
+        return filename == self._filename if self._filename is not None else not _is_library(filename)
+
+
+@functools.cache
+def _is_library(filename: str) -> bool:
+    return filename.startswith("<frozen") or filename.startswith(_libraries())
+
+
+@functools.cache
+def _libraries() -> tuple[str, ...]:
+    paths = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    paths |= {str(Path(path).resolve()) for path in paths if path} | {sys.prefix + "/lib"}
+    return (_OURS, *(path for path in paths if path))

@@ -1,0 +1,95 @@
+"""The environment variables that decide how JAX takes a device's memory, and whether they came too late.
+
+JAX reads them when it starts the devices' backend, at its first use. Set after that they do nothing, and
+nothing says so.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+NAMES = (
+    "XLA_PYTHON_CLIENT_PREALLOCATE",
+    "XLA_PYTHON_CLIENT_MEM_FRACTION",
+    "XLA_CLIENT_MEM_FRACTION",
+    "XLA_PYTHON_CLIENT_ALLOCATOR",
+    "XLA_PYTHON_CLIENT_COLLECTIVE_MEM_SIZE_MB",
+    "TF_GPU_ALLOCATOR",
+)
+
+
+class VariableWatch:
+    """Remembers the variables as they were when JAX read them."""
+
+    def __init__(self) -> None:
+        self._read: dict[str, str] | None = None
+
+    def on_record(self, record: logging.LogRecord) -> None:
+        """Hear that a backend starts."""
+        if str(record.msg).startswith("Initializing backend"):
+            self._read = _now()
+
+    def late(self) -> dict[str, tuple[str | None, str | None]]:
+        """Give the variables that were set too late: what JAX has read, and what they are now."""
+        before = self._read
+        if before is None:
+            if not _backend_has_started():
+                return {}
+            before = _at_start_of_process()  # the backend had started before we watched
+        now = _now()
+        return {
+            name: (before.get(name), now.get(name)) for name in NAMES if before.get(name) != now.get(name)
+        }
+
+    def problems(self) -> list[str]:
+        """Say so of each variable that was set too late, and what to do."""
+        sentences: list[str] = []
+        for name, (before, now) in self.late().items():
+            change = f"is set to {now!r} now" if now is not None else "was removed"
+            had = "not set" if before is None else repr(before)
+            sentences.append(
+                f"{name} {change}, but JAX read it when its first operation ran, and it was {had} then: the "
+                "change does nothing. Restart the kernel and set it before JAX is imported."
+            )
+        return sentences
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the variables that are set, and those set too late, as plain values."""
+        return {"set": _now(), "late": {name: list(values) for name, values in self.late().items()}}
+
+
+def _now() -> dict[str, str]:
+    return _chosen(os.environ)
+
+
+def _chosen(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: environment[name] for name in NAMES if name in environment}
+
+
+def _at_start_of_process() -> dict[str, str]:
+    try:
+        content = Path("/proc/self/environ").read_bytes()
+    except OSError:  # not on Linux: nothing is known, so nothing is said
+        return _now()
+    pairs = (entry.partition(b"=") for entry in content.split(b"\0"))
+    return _chosen(
+        {name.decode(errors="replace"): value.decode(errors="replace") for name, _, value in pairs}
+    )
+
+
+def _backend_has_started() -> bool:
+    bridge = sys.modules.get("jax._src.xla_bridge")
+    return bool(getattr(bridge, "_backends", None))
+
+
+VARIABLES = VariableWatch()
+
+
+def on_record(record: logging.LogRecord) -> None:
+    """Take what taps.py hears."""
+    VARIABLES.on_record(record)
