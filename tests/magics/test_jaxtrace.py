@@ -368,10 +368,11 @@ def test_a_capture_that_cannot_be_published_costs_no_result(shell, store):
 
 
 def test_a_draft_that_vanishes_is_told_in_a_sentence(shell, store):
-    body = (
-        "import shutil, pathlib\nfor path in pathlib.Path(os.environ['JAXPROF_DIR'], 'partial').iterdir():\n"
+    shell.names["partial"] = store.root / "partial"
+    outcome = shell.run(
+        "%%jaxtrace gone\nimport shutil\nfor path in partial.iterdir():\n"
+        "    shutil.rmtree(path); path.touch()\n5"
     )
-    outcome = shell.run(f"%%jaxtrace gone\nimport os\n{body}    shutil.rmtree(path); path.touch()\n5")
     assert outcome.result.result == 5
     assert "Traceback" not in outcome.text
     assert shell.run("%%jaxtrace next\n1;").error is None

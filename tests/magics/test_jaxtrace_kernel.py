@@ -146,7 +146,7 @@ def test_an_interrupt_while_the_trace_is_written(kernel, store):
 def test_two_interrupts_give_the_trace_up(kernel, store):
     output = run(
         kernel,
-        "%%jaxtrace --python\nfor i in range(2_000_000): abs(i)",
+        "%%jaxtrace --python\nfor i in range(1_500_000): abs(i)",
         interrupt_when="the trace (",
         interrupts=2,
     )
