@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import os
+import socket
 import stat
 import subprocess
 import sys
@@ -173,6 +175,13 @@ def test_perfetto_file_ends_in_no_empty_event(shell, store):
     (path,) = [file.path for file in record.files if file.role == "perfetto"]
     trace = json.loads(gzip.decompress(store.file(record.id, path).read_bytes()))
     assert trace["traceEvents"][-1] != {}
+
+
+def test_perfetto_needs_no_port_and_no_browser(shell, store):
+    """jax.profiler's own link serves the file on port 9001 and blocks the cell until a browser has fetched it."""
+    with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", 9001)):
+        assert shell.run("%%jaxtrace --perfetto\n5").result.result == 5
+    assert [file.role for file in only_record(store).files].count("perfetto") == 1
 
 
 @pytest.mark.parametrize(("options", "has_python"), [("", False), ("--python 0", False), ("--python", True)])
