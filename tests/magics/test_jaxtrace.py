@@ -178,8 +178,10 @@ def test_perfetto_file_ends_in_no_empty_event(shell, store):
 
 
 def test_perfetto_needs_no_port_and_no_browser(shell, store):
-    """jax.profiler's own link serves the file on port 9001 and blocks the cell until a browser has fetched it."""
-    with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", 9001)):
+    """JAX's own link serves the file on port 9001, and blocks the cell until a browser has fetched it."""
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):  # taken by somebody else: just as well
+            stack.enter_context(socket.create_server(("127.0.0.1", 9001)))
         assert shell.run("%%jaxtrace --perfetto\n5").result.result == 5
     assert [file.role for file in only_record(store).files].count("perfetto") == 1
 
