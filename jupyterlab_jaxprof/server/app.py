@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any, cast
 
 from jupyter_events import EventLogger
@@ -55,7 +54,15 @@ class JaxProfApp(ExtensionApp):
 
     def initialize_settings(self) -> None:
         """Open the store, make the viewers, and tell the kernels to come where both are."""
-        self.store = self._make_store()
+        assert self.serverapp is not None
+        # The kernels read the same variables, so that they and the server agree on the store.
+        if self.directory.strip():
+            os.environ["JAXPROF_DIR"] = self.directory
+        if self.size_limit_bytes:
+            os.environ["JAXPROF_SIZE_LIMIT"] = str(self.size_limit_bytes)
+        self.store = Store.default()
+        os.environ["JAXPROF_DIR"] = str(self.store.root)
+        os.environ["JAXPROF_BASE_URL"] = self.serverapp.base_url
         self.executor = ThreadPoolExecutor(max_workers=4, thread_name_prefix="jaxprof")
         self.viewers = Viewers(
             ViewerSettings(
@@ -65,21 +72,9 @@ class JaxProfApp(ExtensionApp):
             ),
             log=self.log,
         )
-        assert self.serverapp is not None
         self.watcher = StoreWatcher(self.store, cast("EventLogger", self.serverapp.event_logger), self.log)
-        os.environ["JAXPROF_DIR"] = str(self.store.root)
-        os.environ["JAXPROF_BASE_URL"] = self.serverapp.base_url
-        if self.size_limit_bytes:
-            os.environ["JAXPROF_SIZE_LIMIT"] = str(self.size_limit_bytes)
-
-    def _make_store(self) -> Store:
-        if not self.directory:
-            default = Store.default()
-            if not self.size_limit_bytes:
-                return default
-            return Store(default.root, self.size_limit_bytes)
-        root = Path(self.directory).expanduser().absolute()
-        return Store(root, self.size_limit_bytes or None)
+        # Rather than the hook _start_jupyter_server_extension, which jupyter-server 2.14 doesn't have.
+        self.serverapp.io_loop.add_callback(self._begin)
 
     def initialize_handlers(self) -> None:
         """Register the routes, most particular first: tornado takes the first that matches."""
@@ -92,7 +87,7 @@ class JaxProfApp(ExtensionApp):
         ]
         self.handlers.extend(routes)
 
-    async def _start_jupyter_server_extension(self, serverapp: Any) -> None:
+    def _begin(self) -> None:
         self.watcher.start()
         self.viewers.listen()
 

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from urllib.parse import parse_qs
 
@@ -23,6 +24,9 @@ class Rules:
 
     def check(self, environ):
         return None
+
+    def working(self, environ):
+        return nullcontext()
 
     def explain(self, environ, error):
         return f"Echo failed: {error}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import gzip
 import json
 import os
@@ -15,7 +16,7 @@ from tornado.simple_httpclient import SimpleAsyncHTTPClient
 from werkzeug.test import Client
 from werkzeug.wrappers import Response
 
-from jupyterlab_jaxprof.server.viewers import bundle, gate, xprof_app
+from jupyterlab_jaxprof.server.viewers import bundle, caches, gate, xprof_app
 from jupyterlab_jaxprof.server.viewers.gate import Gate
 from jupyterlab_jaxprof.server.viewers.tensorboard_app import TensorBoardRules
 from jupyterlab_jaxprof.server.viewers.xprof_rules import XProfRules
@@ -243,6 +244,34 @@ def test_damaged_traces_are_explained(client: Client, store: Path, content: byte
         assert words in about["problem"]
     else:
         assert words in sentence(answer, 422)
+
+
+CUT_CACHES = ["ALL_HOSTS.op_stats_v2.pb", "vm.SSTABLE"]
+
+
+@pytest.mark.parametrize("name", CUT_CACHES)
+def test_caches_that_a_dead_xprof_left_half_written_are_made_again(client: Client, store: Path, name: str):
+    record = publish_capture(store, "died")
+    directory = store / "captures" / record.id / "plugins/profile/died"
+    queries = [
+        {"run": record.xprof_run, "tag": tool, "host": "vm"} for tool in ("overview_page", "trace_viewer@")
+    ]
+    whole = [body(client.get(f"{P}/data", query_string=query)) for query in queries]
+    assert not (directory / caches.MARK).exists()
+    # XProf trusts what is cut off: with it, one of the tools has nothing to show.
+    (directory / name).write_bytes((directory / name).read_bytes()[:500])
+    assert [client.get(f"{P}/data", query_string=query).status_code for query in queries].count(404) == 1
+    # The mark of one that is at work elsewhere: nothing is thrown away.
+    with (directory / caches.MARK).open("wb") as mark:
+        fcntl.flock(mark, fcntl.LOCK_SH)
+        assert [client.get(f"{P}/data", query_string=query).status_code for query in queries].count(404) == 1
+    # The mark of one that died at its work.
+    for query, expected in zip(queries, whole, strict=True):
+        answer = client.get(f"{P}/data", query_string=query)
+        assert answer.status_code == 200
+        assert len(body(answer)) == pytest.approx(len(expected), rel=0.02)
+    assert not (directory / caches.MARK).exists()
+    assert (directory / "vm.xplane.pb").exists()
 
 
 def test_a_run_without_traces_is_explained(client: Client, store: Path):

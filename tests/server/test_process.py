@@ -16,13 +16,8 @@ import psutil
 import pytest
 
 from jupyterlab_jaxprof.server.viewers import process, sockets
-from jupyterlab_jaxprof.server.viewers.process import (
-    Limits,
-    State,
-    ViewerProcess,
-    ViewerSpec,
-    viewer_environment,
-)
+from jupyterlab_jaxprof.server.viewers.child_environment import viewer_environment
+from jupyterlab_jaxprof.server.viewers.process import Limits, State, ViewerProcess, ViewerSpec
 from tests.support.servers import ROOT
 
 ECHO = ViewerSpec("echo", "Echo", "tests.server.echo_viewer", "echo")

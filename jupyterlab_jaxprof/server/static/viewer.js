@@ -34,7 +34,16 @@ const OFFLINE = [
 ];
 
 // Parameters of this page, and what only XProf's own steps mean.
-const OWN = ['run', 'tool', 'tag', 'host', 'hosts', 'token', 'theme', 'firstLoad'];
+const OWN = [
+  'run',
+  'tool',
+  'tag',
+  'host',
+  'hosts',
+  'token',
+  'theme',
+  'firstLoad'
+];
 
 let shown = readAddress();
 let status = 'starting';
@@ -56,7 +65,16 @@ function readAddress() {
 function tell() {
   if (embedded) {
     const { run, tool, host } = shown;
-    const state = { source: 'jaxprof', type: 'state', viewer, status, message, run, tool, host };
+    const state = {
+      source: 'jaxprof',
+      type: 'state',
+      viewer,
+      status,
+      message,
+      run,
+      tool,
+      host
+    };
     window.parent.postMessage(state, window.location.origin);
   }
 }
@@ -75,15 +93,23 @@ function show(newStatus, newMessage, busy = false) {
 
 function setTitle() {
   const name = shown.run.split('/').pop();
-  document.title = [shown.tool.replace(/@$/, ''), name, title].filter(part => part).join(' – ');
+  document.title = [shown.tool.replace(/@$/, ''), name, title]
+    .filter(part => part)
+    .join(' – ');
 }
 
 async function request(path, options = {}) {
   let response;
   try {
-    response = await fetch(baseUrl + path, { credentials: 'same-origin', cache: 'no-store', ...options });
+    response = await fetch(baseUrl + path, {
+      credentials: 'same-origin',
+      cache: 'no-store',
+      ...options
+    });
   } catch {
-    throw new Failure('The Jupyter server doesn’t answer. Is it still running, and is the connection up?');
+    throw new Failure(
+      'The Jupyter server doesn’t answer. Is it still running, and is the connection up?'
+    );
   }
   const text = await response.text();
   let data;
@@ -205,7 +231,10 @@ function onFrameLoad() {
     const link = element('plain');
     link.href = viewerAddress();
     link.textContent = `Open ${title} by itself`;
-    show('failed', `This server’s settings don’t allow ${title} inside another page.`);
+    show(
+      'failed',
+      `This server’s settings don’t allow ${title} inside another page.`
+    );
     return;
   }
   if (viewer === 'xprof') {
@@ -221,7 +250,9 @@ async function watchCharts() {
     if (inner !== frame.contentWindow || inner.google?.charts) {
       return;
     }
-    const loading = inner.document.querySelector('script[src*="/charts/loader.js"]');
+    const loading = inner.document.querySelector(
+      'script[src*="/charts/loader.js"]'
+    );
     if (!loading && inner.document.querySelector('script[src*="bundle.js"]')) {
       showOfflineNotice();
       return;
@@ -252,7 +283,9 @@ function showNotice(sentence, details = []) {
     entry.append(line);
   }
   element('notice-text').replaceChildren(entry);
-  element('dismiss').textContent = details.length ? 'Don’t show again' : 'Close';
+  element('dismiss').textContent = details.length
+    ? 'Don’t show again'
+    : 'Close';
   element('notice').dataset.remember = details.length ? 'yes' : 'no';
   element('notice').hidden = false;
 }
@@ -315,7 +348,11 @@ function setTheme(theme) {
 }
 
 window.addEventListener('message', event => {
-  if (event.origin !== window.location.origin || event.source !== window.parent || !embedded) {
+  if (
+    event.origin !== window.location.origin ||
+    event.source !== window.parent ||
+    !embedded
+  ) {
     return;
   }
   if (event.data?.source === 'jaxprof' && event.data.type === 'reload') {

@@ -29,8 +29,8 @@ PATCHES: tuple[tuple[str, bytes, bytes], ...] = (
     ),
 )
 
-# Inside JupyterLab, XProf must not come between the user and JupyterLab's history: it pushes entries, and loads
-# the trace viewer's frame twice. The page around XProf (static/viewer.js) says whether it is inside.
+# Inside JupyterLab, XProf must not come between the user and JupyterLab's history: it pushes entries, and
+# loads the trace viewer's frame twice. The page around XProf (static/viewer.js) says whether it is inside.
 TAME_HISTORY = b"""<script>
 if (window.parent.jaxprofEmbedded) {
   history.pushState = history.replaceState.bind(history);

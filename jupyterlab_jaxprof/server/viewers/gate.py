@@ -12,7 +12,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
 from werkzeug.wrappers import Response
@@ -50,6 +50,10 @@ class Rules(Protocol):
         Raises:
             Refused: if it must not pass.
         """
+        ...
+
+    def working(self, environ: Environ) -> AbstractContextManager[None]:
+        """What to do around the viewer's work on a request that passed."""
         ...
 
     def explain(self, environ: Environ, error: Exception) -> str:
@@ -106,7 +110,8 @@ class Gate:
         try:
             response = self._rules.check(environ)
             if response is None:
-                response = Response.from_app(self._application, environ, buffered=True)
+                with self._rules.working(environ):
+                    response = Response.from_app(self._application, environ, buffered=True)
                 response = self._rules.mend(environ, response)
             response = self._within_limit(response)
         except Refused as refusal:

@@ -25,6 +25,7 @@ from typing import Any
 import psutil
 
 from jupyterlab_jaxprof.server.viewers import sockets
+from jupyterlab_jaxprof.server.viewers.child_environment import viewer_environment
 
 STOP_TIMEOUT_S = 8.0
 WATCH_INTERVAL_S = 5.0
@@ -32,26 +33,6 @@ IDLE_BEFORE_RESTART_S = 10.0
 RETRY_AFTER_S = 5.0
 LOG_TAIL_BYTES = 16 * 1024
 READY_PATH = "/-/jaxprof"
-
-# What a Python process needs of the environment. The rest stays out of the viewers: it may hold tokens.
-ENVIRONMENT = frozenset(
-    {
-        *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TMP", "TEMP"),
-        *("VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV"),
-    }
-)
-ENVIRONMENT_PREFIXES = (
-    "LC_",
-    "PYTHON",
-    "LD_",
-    "DYLD_",
-    "OMP_",
-    "MKL_",
-    "OPENBLAS_",
-    "MALLOC_",
-    "XDG_",
-    "NIX_",
-)
 
 
 class State(StrEnum):
@@ -81,18 +62,6 @@ class Limits:
 
     start_timeout_s: float = 30.0
     memory_limit_bytes: int = 0
-
-
-def viewer_environment(environ: dict[str, str] | None = None) -> dict[str, str]:
-    """The environment of a viewer's process: only what Python needs, no secret of the server, no GPU."""
-    source = dict(os.environ) if environ is None else environ
-    kept = {
-        name: value
-        for name, value in source.items()
-        if name in ENVIRONMENT or name.startswith(ENVIRONMENT_PREFIXES)
-    }
-    # A viewer may import TensorFlow, which would take the GPU's memory.
-    return {**kept, "CUDA_VISIBLE_DEVICES": "-1", "PYTHONUNBUFFERED": "1"}
 
 
 @dataclass

@@ -47,9 +47,7 @@ def parser(description: str) -> argparse.ArgumentParser:
         "--fd", type=int, required=True, help="file descriptor of the listening unix socket"
     )
     arguments.add_argument("--parent", type=int, required=True, help="process id of the Jupyter server")
-    arguments.add_argument(
-        "--socket", type=Path, required=True, help="path of the socket, removed if orphaned"
-    )
+    arguments.add_argument("--socket", type=Path, required=True, help="path of the socket")
     arguments.add_argument("--logdir", type=Path, required=True, help="directory of the captures")
     return arguments
 
@@ -81,12 +79,13 @@ def serve(gate: Gate, options: argparse.Namespace) -> None:
 
 
 def _exit(options: argparse.Namespace) -> None:
-    """Leave at once, without waiting for threads; take the socket along when nobody else will."""
+    """Leave at once, without waiting for threads; take the sockets along when nobody else will."""
     if os.getppid() != options.parent:
-        socket_path: Path = options.socket
-        socket_path.unlink(missing_ok=True)
-        with suppress(OSError):  # another viewer's socket is in it still
-            socket_path.parent.rmdir()
+        directory: Path = options.socket.parent
+        with suppress(OSError):
+            for path in directory.glob("*.sock"):  # nobody listens at the other viewer's either
+                path.unlink(missing_ok=True)
+            directory.rmdir()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)

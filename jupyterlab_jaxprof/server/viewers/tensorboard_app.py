@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from werkzeug.wrappers import Response
@@ -56,6 +57,10 @@ class TensorBoardRules:
         elif not (PAGES.fullmatch(path) or CORE_ROUTES.fullmatch(path) or PLUGIN_ROUTES.fullmatch(path)):
             raise Refused(404, "TensorBoard has no such address.")
         return None
+
+    def working(self, environ: Environ) -> AbstractContextManager[None]:
+        """As for XProf where it is the Profile plugin's work."""
+        return self._xprof.working(environ) if path_of(environ).startswith(PREFIX) else nullcontext()
 
     def explain(self, environ: Environ, error: Exception) -> str:
         """Say what an exception means."""

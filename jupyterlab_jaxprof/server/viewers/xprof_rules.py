@@ -11,17 +11,17 @@ import os
 import re
 import stat
 import threading
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode
 
 from werkzeug.wrappers import Response
 
-from jupyterlab_jaxprof.server.viewers import bundle
+from jupyterlab_jaxprof.server.viewers import bundle, caches
 from jupyterlab_jaxprof.server.viewers.gate import Environ, Refused, json_response
 
 PREFIX = "/data/plugin/profile"
 RUN_ROUTE = "/-/run"
-ALL_HOSTS = "ALL_HOSTS"
 
 # Pages and assets: the query, if any, is read in the browser only.
 STATIC_ROUTES = re.compile(
@@ -65,7 +65,7 @@ PARAMETERS: dict[str, re.Pattern[str]] = {
     "start_time_ms": _NUMBER,
     "end_time_ms": _NUMBER,
     "duration_ms": _NUMBER,
-    "unique_id": _INTEGER,
+    "unique_id": _WORD,
     "event_name": _TEXT,
     "search_prefix": _TEXT,
     "search_metadata": _FLAG,
@@ -77,7 +77,7 @@ CACHE_TOOLS = ("trace_viewer@", "memory_viewer", "graph_viewer")
 
 
 class XProfRules:
-    """XProf's rules for one log directory; `prefix` is where its routes are."""
+    """XProf's rules for one log directory."""
 
     title = "XProf"
 
@@ -172,6 +172,12 @@ class XProfRules:
         return json_response(
             200, {"problem": trace_problem(directory), "notice": read_only_notice(directory)}
         )
+
+    def working(self, environ: Environ) -> AbstractContextManager[None]:
+        """Mark the run's directory while XProf may write caches there."""
+        if environ["PATH_INFO"].removeprefix(PREFIX) not in DATA_ROUTES:
+            return nullcontext()
+        return caches.at_work(self.run_directory(dict(query_of(environ))["run"]))
 
     def explain(self, environ: Environ, error: Exception) -> str:
         """Say what an exception of XProf means."""
