@@ -9,6 +9,7 @@ for those that other threads enqueued.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from types import ModuleType
@@ -17,7 +18,7 @@ from typing import Any
 from IPython.core.error import UsageError
 
 #: Waiting for less is not told: an idle device answers in microseconds, on a busy machine in milliseconds.
-_WORTH_TELLING_NS = 50_000_000
+_WORTH_TELLING_NS = 100_000_000
 
 _fences: dict[tuple[Any, ...], list[Callable[[], Any]]] = {}
 
@@ -80,7 +81,7 @@ class Barrier:
         return notices
 
     def is_busy(self) -> bool:
-        """Whether a device still works on what was enqueued; waits 50 ms at most to tell."""
+        """Whether a device still works on what was enqueued; waits 0.1 s at most to tell."""
         results = self._enqueue_fences()
         deadline_ns = time.perf_counter_ns() + _WORTH_TELLING_NS
         while not all(result.is_ready() for result in results):
@@ -95,8 +96,8 @@ class Barrier:
             result.block_until_ready()
         try:
             self._jax.effects_barrier()
-        except BaseException:
-            _forget_failed_effects()
+        except Exception:
+            _settle_effects()
             raise
 
     def _enqueue_fences(self) -> list[Any]:
@@ -150,13 +151,17 @@ def _compile_fences(jax: ModuleType, devices: tuple[Any, ...]) -> list[Callable[
     return fences
 
 
-def _forget_failed_effects() -> None:
-    """Let a callback's error be raised once.
+def _settle_effects() -> None:
+    """Wait for the callbacks besides one that failed, then forget them all, so that its error is raised once.
 
-    `effects_barrier` keeps the tokens of failed callbacks, and would blame every later cell for them.
+    `effects_barrier` stops at the first failure and keeps its token, and would blame every later cell for it.
     """
     from jax._src import dispatch
 
-    tokens = getattr(dispatch, "runtime_tokens", None)
-    if tokens is not None and hasattr(tokens, "clear"):
-        tokens.clear()
+    effects = getattr(dispatch, "runtime_tokens", None)
+    for tokens in ("current_tokens", "output_runtime_tokens"):
+        for token in list(getattr(effects, tokens, {}).values()):
+            with contextlib.suppress(Exception):
+                token.block_until_ready()
+    if hasattr(effects, "clear"):
+        effects.clear()  # pyright: ignore[reportOptionalMemberAccess]

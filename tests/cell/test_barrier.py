@@ -330,4 +330,23 @@ def test_an_error_in_a_dropped_callback_is_the_cells_error_once(shell, callback)
     assert outcome.error is not None
     assert "in the callback" in str(outcome.error)
     assert shell.run("%%probe\n1 + 1").result.result == 2
-    assert probe.runs[-1].notices == []
+    assert not any("failed" in notice for notice in probe.runs[-1].notices)
+
+
+def test_a_failed_callback_does_not_hide_one_that_still_runs(x):
+    def fail(_):
+        raise ValueError("in the callback")
+
+    @jax.jit
+    def failing(y):
+        io_callback(fail, None, y[0, 0], ordered=True)
+
+    CALLED.clear()
+    failing.lower(x).compile()
+    debug_callback.lower(x).compile()
+    failing(work(x, 100))
+    debug_callback(work(x, 30))
+    with pytest.raises(Exception, match="in the callback"):
+        Barrier().wait()
+    assert CALLED == [True]
+    Barrier().wait()
