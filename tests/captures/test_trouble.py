@@ -229,33 +229,52 @@ DAMAGE: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGE)
-def test_a_damaged_record_is_a_row_with_a_sentence(store: Store, damage: str) -> None:
-    first, broken, last = publish(store), publish(store, "run to break"), publish(store)
-    Store(store.root).list()
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """A store of three captures; a test that damages one mends it again."""
+    store = Store(tmp_path_factory.mktemp("three"))
+    for _ in range(3):
+        publish(store, "run")
     store.list()
-    path = store.captures_dir / broken.id / "capture.json"
-    content = DAMAGE[damage](path.read_bytes())
-    assert content != path.read_bytes()
+    return store
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_record_is_a_row_with_a_sentence(three: Store, damage: str) -> None:
+    first, broken, last = (row.record for row in three.list().rows)
+    path = three.captures_dir / broken.id / "capture.json"
+    whole = path.read_bytes()
+    content = DAMAGE[damage](whole)
+    assert content != whole
     path.write_bytes(content)
-    for reader in (store, Store(store.root, size_limit_bytes=1)):
-        page = reader.list()
-        rows = {row.id: row for row in page.rows}
-        assert (page.total, page.problems) == (3, [])
-        assert [rows[record.id].record for record in (first, last)] == [first, last]
-        assert rows[broken.id].record is None
-        assert_sentence(rows[broken.id].problem)
-        assert json.loads(json.dumps(page.to_json(), allow_nan=False).encode("utf-8"))["total"] == 3
-        assert reader.list(text=broken.id).matched == 1
-    for attempt in (store.get, lambda capture_id: store.update(capture_id, name="x")):
-        with pytest.raises(UnreadableCapture) as error:
-            attempt(broken.id)
-        assert_sentence(str(error.value), broken.id)
-    assert path.read_bytes() == content
-    with pytest.raises(StoreError):
-        store.file(broken.id, broken.files[0].path)
+    try:
+        for reader in (three, Store(three.root, size_limit_bytes=1)):
+            page = reader.list()
+            rows = {row.id: row for row in page.rows}
+            assert (page.total, page.problems) == (3, [])
+            assert [rows[record.id].record for record in (first, last)] == [first, last]
+            assert rows[broken.id].record is None
+            assert_sentence(rows[broken.id].problem)
+            assert json.loads(json.dumps(page.to_json(), allow_nan=False).encode("utf-8"))["total"] == 3
+            assert reader.list(text=broken.id).matched == 1
+        for attempt in (three.get, lambda capture_id: three.update(capture_id, name="x")):
+            with pytest.raises(UnreadableCapture) as error:
+                attempt(broken.id)
+            assert_sentence(str(error.value), broken.id)
+        assert path.read_bytes() == content
+        with pytest.raises(StoreError):
+            three.file(broken.id, broken.files[0].path)
+    finally:
+        path.write_bytes(whole)
+    assert three.list().rows[1].record == broken
+
+
+def test_a_damaged_capture_can_be_deleted(store: Store) -> None:
+    record, broken = publish(store), publish(store)
+    (store.captures_dir / broken.id / "capture.json").write_bytes(b"\0" * 100)
+    assert {row.problem is None for row in store.list().rows} == {True, False}
     store.delete(broken.id)
-    assert store.list().total == 2
+    assert [row.record for row in store.list().rows] == [record]
 
 
 def test_damage_that_only_json_can_show_is_mended(store: Store) -> None:
