@@ -27,7 +27,6 @@ PRIVATE_INTERFACES = {
     "tracing/profiler.py": {"jax"},
     "cell/barrier.py": {"jax"},
     "timing/monitoring.py": {"jax"},
-    "tracing/remote_client.py": {"xprof"},
     "server/viewers/xprof_app.py": {"xprof"},
     "server/viewers/tensorboard_app.py": {"tensorboard"},
 }
