@@ -84,16 +84,17 @@ class Card:
             notices = [*notices[:MAX_NOTICES], f"and {hidden} more: see capture.json."]
         wall_ms = record.summary.get("wall_ms")
         wall = units.duration(wall_ms) if wall_ms is not None else ""
-        headline = _headline(record)
+        headline, steps = _headline(record), _steps(record)
+        said = steps is None and headline is not None and headline[1] == wall
         return cls(
             kind=printable(record.kind),
             name=printable(record.name),
             status=record.status,
             reason=printable(record.reason),
             when=units.moment(record.created),
-            headline=headline if headline != ("wall time", wall) else None,
-            wall=wall,
-            steps=_steps(record),
+            headline=headline,
+            wall="" if said else wall,
+            steps=steps,
             devices=_devices(record.environment),
             files=_files(record),
             more_files=max(len(record.files) - MAX_FILES, 0),
@@ -187,9 +188,12 @@ def _link(record: Record, directory: Path, in_store: bool) -> Link | None:
         return None
     run = record.xprof_run
     command = printable(f"xprof --logdir {shlex.quote(str(directory.parent))}")
+    # the command listens on all network interfaces, and lets in everybody
+    alone = "on a machine that nobody else reaches (it asks for no password)"
     if not in_store:
-        return Link("", run, "It is outside the store: the sidebar doesn't list it. To read it, run", command)
-    sentence = "To read it, use the JaxProf sidebar in JupyterLab, or run"
+        sentence = f"It is outside the store: the sidebar doesn't list it. To read it {alone}, run"
+        return Link("", run, sentence, command)
+    sentence = f"To read it, use the JaxProf sidebar in JupyterLab; or, {alone}, run"
     base = base_url()
     address = f"{base}jaxprof/xprof?{urlencode({'run': run, 'tool': TOOL})}" if base else ""
     return Link(address, run, sentence, command)

@@ -121,6 +121,14 @@ def test_a_number_is_said_once() -> None:
         shown(summary={"headline": headline | {"label": "busy"}, "wall_ms": 20})[1].text.count("14.2 ms") == 1
     )
 
+@pytest.mark.parametrize("label", ["wall time", "from start to stop"])
+def test_a_headline_that_is_the_wall_time_keeps_its_own_label(label: str) -> None:
+    headline = {"label": label, "value": 5440.0, "unit": "ms"}
+    text, html = shown(summary={"headline": headline, "wall_ms": 5440.0, "steps": None})
+    for form in (text, html.text):
+        assert form.count("5.44 s") == 1
+        assert label in form
+
 
 def test_without_a_server_the_card_says_how_to_open_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAXPROF_BASE_URL")
