@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from itertools import chain, repeat
+from types import CodeType
+from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
 
 from jupyterlab_jaxprof.cell.barrier import Barrier
+from jupyterlab_jaxprof.cell.loop import compile_loop, loop_names
 from jupyterlab_jaxprof.cell.place import locate
 from jupyterlab_jaxprof.cell.source import Program, compile_body
 
@@ -57,6 +62,7 @@ class Cell:
         self.body = body
         self._shell = shell
         self._program = program
+        self._loop: CodeType | None = None
 
     @classmethod
     def from_magic(cls, shell: InteractiveShell, magic: str, line: str, body: str) -> Cell:
@@ -76,12 +82,29 @@ class Cell:
         return cls(shell, magic_line, body, program)
 
     @property
+    def filename(self) -> str:
+        """The file name that IPython gave to the cell."""
+        return self._program.units[0].co_filename
+
+    @property
+    def codes(self) -> tuple[CodeType, ...]:
+        """The body's code, the loop that runs it several times included if there has been one."""
+        return self._program.units if self._loop is None else (*self._program.units, self._loop)
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """The namespace that the body runs in."""
+        return self._shell.user_ns
+
+    @property
     def needs_await(self) -> bool:
         """Whether the body awaits at its top level."""
         return self._program.needs_await
 
-    async def run(self) -> Run:
+    async def run(self, loops: int = 1) -> Run:
         """Run the body once and wait for all that it enqueued.
+
+        With more `loops` it runs so many times in a row, to measure a short body: no value is shown or kept.
 
         Never raises the body's error, an interrupt or a cancellation: they are in `Run.error`. Raises
         UsageError, before anything has run, when JAX can't be used at all.
@@ -97,24 +120,35 @@ class Cell:
                 "Interrupted while waiting for work of an earlier cell; this cell has not run."
             )
             return run
-        await self._execute(run)
+        await self._execute(run, loops)
         if not run.interrupted:
             self._wait(run, barrier)
         elif barrier.is_busy():
             run.notices.append(_WORK_GOES_ON)
         return run
 
-    async def _execute(self, run: Run) -> None:
+    async def _execute(self, run: Run, loops: int) -> None:
         global_ns, user_ns = self._shell.user_global_ns, self._shell.user_ns
-        run.started_ns = time.perf_counter_ns()
-        try:
-            for code in self._program.units:
-                value = eval(code, global_ns, user_ns)
-                run.value = await value if Program.awaits(code) else value
-            run.returned_ns = run.done_ns = time.perf_counter_ns()
-        except BaseException as error:  # noqa: BLE001 - whatever the user's code raises is the cell's
-            run.returned_ns = run.done_ns = time.perf_counter_ns()
-            self._fail(run, error)
+        with ExitStack() as stack:
+            units = self._repeated(loops, stack) if loops > 1 else self._program.units
+            run.started_ns = time.perf_counter_ns()
+            try:
+                for code in units:
+                    value = eval(code, global_ns, user_ns)
+                    run.value = await value if Program.awaits(code) else value
+                run.returned_ns = run.done_ns = time.perf_counter_ns()
+            except BaseException as error:  # noqa: BLE001 - whatever the user's code raises is the cell's
+                run.returned_ns = run.done_ns = time.perf_counter_ns()
+                self._fail(run, error)
+
+    def _repeated(self, loops: int, stack: ExitStack) -> Iterable[CodeType]:
+        """Give the code that runs the body `loops` times: one loop where that compiles."""
+        if self._loop is None:
+            self._loop = compile_loop(self._shell, self._program)
+        if self._loop is None:
+            return chain.from_iterable(repeat(self._program.units, loops))
+        stack.enter_context(loop_names(self._shell.user_ns, loops))
+        return (self._loop,)
 
     def _wait(self, run: Run, barrier: Barrier) -> None:
         try:

@@ -26,6 +26,7 @@ class Program:
     """A compiled body. Its units run in turn; the value of the last is the cell's value."""
 
     units: tuple[CodeType, ...]
+    nodes: tuple[ast.stmt, ...] = ()
 
     @property
     def needs_await(self) -> bool:
@@ -49,7 +50,7 @@ def compile_body(shell: InteractiveShell, body: str, place: Place) -> Program:
     nodes: list[ast.stmt] = shell.transform_ast(_parse(shell, above, text, place)).body
     interactivity = "none" if _ends_with_semicolon(text) else shell.ast_node_interactivity
     place.show(above + text)
-    return Program(_compile(shell, nodes, interactivity, place))
+    return Program(_compile(shell, nodes, interactivity, place), tuple(nodes))
 
 
 def check(shell: InteractiveShell, head: str, body: str) -> bool:

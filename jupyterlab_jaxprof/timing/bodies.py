@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import CodeType
 from typing import Any, Protocol
 
-from jupyterlab_jaxprof.cell import Barrier, Run
+from jupyterlab_jaxprof.cell import Barrier, Cell, Run
 from jupyterlab_jaxprof.timing.holders import enclosed
 from jupyterlab_jaxprof.timing.lines import all_codes
 
@@ -35,6 +35,32 @@ class Body(Protocol):
     def used(self) -> Mapping[str, Any]:
         """The values that it uses now, by the names under which its code or its caller has them."""
         ...
+
+
+class CellBody:
+    """The body of a cell."""
+
+    def __init__(self, cell: Cell) -> None:
+        self._cell = cell
+
+    async def run(self, loops: int = 1) -> Run:
+        """Run the cell's body in the user's namespace."""
+        return await self._cell.run(loops)
+
+    @property
+    def filename(self) -> str | None:
+        """The cell's own."""
+        return self._cell.filename
+
+    @property
+    def codes(self) -> Sequence[CodeType]:
+        """The body's code."""
+        return self._cell.codes
+
+    def used(self) -> Mapping[str, Any]:
+        """The user's names that the body uses."""
+        names = self._cell.names
+        return {name: names[name] for name in names_in(self.codes) if name in names}
 
 
 class FunctionBody:

@@ -200,6 +200,8 @@ class CompileLog:
         if ended is None:  # it began before we listened, or is our own
             return
         thread.open = ended.parent
+        while thread.traced and thread.traced[-1][1] is ended:
+            thread.traced.pop()  # no program was made of it: it is a part of what has ended
         if phase is Phase.TRACE:
             self._end_trace(ended, now_ns)
             return
@@ -220,19 +222,11 @@ class CompileLog:
         entry.reason = self.history.add(entry.signature, entry.memory)
 
     def _end_trace(self, ended: _Open, now_ns: int) -> None:
-        """Let a trace wait for the program to be made of it.
-
-        What JAX traced within it, and made no program of, is a part of it.
-        """
-        traced = self._thread.traced
-        while traced and traced[-1][1] is ended:
-            traced.pop()
+        """Let a trace wait for the program to be made of it."""
         ended.entry.trace += ended.spans(now_ns)
         ended.entry.failed = _handled() != ended.handled
         if not ended.entry.failed:
-            traced.append((ended.entry, ended.parent))
-        if ended.parent is not None and ended.parent.phase is not Phase.TRACE:
-            ended.parent.inner.append((ended.began_ns, now_ns))
+            self._thread.traced.append((ended.entry, ended.parent))
 
     def _on_cache(self, event: CacheEvent) -> None:
         thread = self._thread
@@ -248,7 +242,7 @@ class CompileLog:
     def _entry(self, phase: Phase, name: str) -> Compile:
         """Find the program that a phase which begins belongs to, or begin one."""
         thread = self._thread
-        if phase is Phase.TRACE and thread.open is not None and thread.open.phase is Phase.TRACE:
+        if phase is Phase.TRACE and thread.open is not None:
             return Compile(name, UNSEEN)  # most of these are a part of what encloses them
         entry = _take(thread.lowered, name) if phase is Phase.COMPILE else None
         if entry is None:
@@ -273,7 +267,7 @@ class CompileLog:
             entry, parent = traced[index]
             if entry.name == name and (entry.signature is UNSEEN or signature.may_be_of(entry.signature)):
                 del traced[index]
-                if parent is not None and parent.phase is Phase.TRACE:
+                if parent is not None:
                     parent.inner += entry.trace  # it had counted as a part of what encloses it
                 if entry.signature is UNSEEN:
                     entry.signature = signature

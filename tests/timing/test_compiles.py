@@ -463,13 +463,13 @@ def test_listeners_that_the_user_cleared_are_registered_again(compiled):
 
 
 SCRIPT = """
-import sys, time
+import logging, sys, time  # as IPython has them
 began = time.process_time()
 from jupyterlab_jaxprof import timing
 timing.watch()
 took = time.process_time() - began
 assert not {"jax", "numpy", "jupyterlab_jaxprof.timing.compiles"} & set(sys.modules), "imported too much"
-assert took < 0.03, took
+assert took < 0.02, took
 import jax, jax.numpy as jnp
 f = jax.jit(lambda x: x * 2)
 f(jnp.ones(3))  # before anything measures: the history has it

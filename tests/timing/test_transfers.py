@@ -110,9 +110,17 @@ def test_waiting_is_told():
 
     x = jnp.ones((500, 500))
     heavy(x)
-    result = time(lambda: float(heavy(x)), transfers=True)
+    waited = []
+
+    def body():
+        y = heavy(x)
+        began = clock.perf_counter_ns()
+        float(y)
+        waited.append(clock.perf_counter_ns() - began)
+
+    result = time(body, transfers=True)
     (read,) = [t for t in result.transfers if t.direction == "read"]
-    assert 0.5 * result.first_ms < read.waited_ns / 1e6 < result.first_ms
+    assert 0.5 * waited[0] < read.waited_ns <= waited[0]
 
 
 def test_explicit_transfers_are_no_surprise_and_not_told():
@@ -195,8 +203,8 @@ def test_a_read_costs_little_more():
         return (clock.perf_counter() - began) / len(arrays) * 1e6
 
     plain, observed = [], []
-    for _ in range(15):
+    for _ in range(60):
         plain.append(read())
         with read_observer(lambda *_: None):
             observed.append(read())
-    assert min(observed) - min(plain) < 15  # the aim is 5 us; a shared machine is given more
+    assert min(observed) - min(plain) < 10  # the aim is 5 us; a shared machine is given more
