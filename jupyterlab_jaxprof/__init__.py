@@ -29,17 +29,24 @@ __version__: str
 
 
 def load_ipython_extension(ipython: InteractiveShell) -> None:
-    """Add the magics to a shell; called by `%load_ext jupyterlab_jaxprof` and when a kernel starts."""
+    """Add the magics to a shell; called by `%load_ext jupyterlab_jaxprof` and when a kernel starts.
+
+    The history of what JAX compiles begins here, without importing JAX.
+    """
+    from jupyterlab_jaxprof import timing
     from jupyterlab_jaxprof.magics import load
 
     load(ipython)
+    timing.watch()
 
 
 def unload_ipython_extension(ipython: InteractiveShell) -> None:
     """Take the magics out of a shell and put back what they replaced."""
+    from jupyterlab_jaxprof import timing
     from jupyterlab_jaxprof.magics import unload
 
     unload(ipython)
+    timing.unwatch()
 
 
 def _jupyter_labextension_paths() -> list[dict[str, str]]:  # pyright: ignore[reportUnusedFunction]

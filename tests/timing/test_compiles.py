@@ -23,6 +23,7 @@ from jupyterlab_jaxprof.timing.monitoring import Argument, Lowering
 from jupyterlab_jaxprof.timing.places import Places
 from jupyterlab_jaxprof.timing.signatures import Cause, Signature
 from jupyterlab_jaxprof.timing.spans import covered_ns
+from tests.support.shells import running_shell
 
 
 def causes(entries):
@@ -479,6 +480,19 @@ with Recorder(Places()) as recorder:
     f(jnp.ones(4))
 print(recorder.compiles[-1].reason.text)
 """
+
+
+def test_the_extension_begins_and_ends_the_history():
+    timing.unwatch()
+    logger = logging.getLogger("jax._src.interpreters.pxla")
+    before = listeners(), list(logger.filters), set(vars(logger))
+    with running_shell("jupyterlab_jaxprof") as shell:
+        assert len(logger.filters) == len(before[1]) + 1
+        shell.run("import jax; jax.jit(lambda x: x + 1)(1.0)")
+        shell.run("%reload_ext jupyterlab_jaxprof")
+        assert len(logger.filters) == len(before[1]) + 1
+        shell.run("%unload_ext jupyterlab_jaxprof")
+        assert (listeners(), list(logger.filters), set(vars(logger))) == before
 
 
 def test_the_history_begins_before_jax_is_imported():
