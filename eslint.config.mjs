@@ -1,6 +1,7 @@
 import js from '@eslint/js';
 import prettier from 'eslint-config-prettier';
 import reactHooks from 'eslint-plugin-react-hooks';
+import globals from 'globals';
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
@@ -8,13 +9,17 @@ export default tseslint.config(
     ignores: [
       '**/node_modules',
       'lib',
-      'jupyterlab_jaxprof',
+      'jupyterlab_jaxprof/labextension',
       'build',
       'dist',
       '.*/**'
     ]
   },
   js.configs.recommended,
+  {
+    files: ['jupyterlab_jaxprof/server/static/*.js'],
+    languageOptions: { globals: globals.browser, sourceType: 'module' }
+  },
   {
     files: ['labextension/src/**/*.{ts,tsx}'],
     extends: [
