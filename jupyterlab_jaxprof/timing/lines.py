@@ -9,8 +9,8 @@ from typing import Any
 
 from jupyterlab_jaxprof.timing.monitoring import free_tool
 
-#: Called with the number of the line that is about to run.
-OnLine = Callable[[int], None]
+#: Called with the code and the number of the line that is about to run.
+OnLine = Callable[[CodeType, int], object]
 
 
 def all_codes(codes: Sequence[CodeType]) -> Iterator[CodeType]:
@@ -23,8 +23,8 @@ def all_codes(codes: Sequence[CodeType]) -> Iterator[CodeType]:
 class LineFollower:
     """Follows the lines of some code objects while it is open.
 
-    From Python 3.12 on by `sys.monitoring`. On 3.11 by `sys.settrace`, and not at all where a debugger has
-    set that: `follows` tells then.
+    From Python 3.12 on by `sys.monitoring`, at some 0.5 us a line. On 3.11 by `sys.settrace`, at some 2 us
+    for each call of any Python function, and not at all where a debugger has set that: `follows` tells then.
     """
 
     def __init__(self, codes: Sequence[CodeType], on_line: OnLine) -> None:
@@ -39,7 +39,7 @@ class LineFollower:
         if self._tool is not None:
             monitoring: Any = sys.monitoring  # pyright: ignore[reportAttributeAccessIssue] - 3.12 and later
             monitoring.use_tool_id(self._tool, "jupyterlab-jaxprof")
-            monitoring.register_callback(self._tool, monitoring.events.LINE, self._monitored)
+            monitoring.register_callback(self._tool, monitoring.events.LINE, self._on_line)
             for code in self._codes:
                 monitoring.set_local_events(self._tool, code, monitoring.events.LINE)
         elif self.follows:
@@ -56,12 +56,9 @@ class LineFollower:
         elif self.follows and sys.gettrace() == self._traced:
             sys.settrace(None)
 
-    def _monitored(self, code: CodeType, line: int) -> None:
-        self._on_line(line)
-
     def _traced(self, frame: FrameType, event: str, argument: object) -> Any:
         if frame.f_code not in self._codes:
             return None
         if event == "line":
-            self._on_line(frame.f_lineno)
+            self._on_line(frame.f_code, frame.f_lineno)
         return self._traced

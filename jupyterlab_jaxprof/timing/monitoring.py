@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from types import FrameType
@@ -153,7 +153,9 @@ def lowering_of(record: logging.LogRecord) -> Lowering | None:
     try:
         names = _argument_names(len(avals))
         arguments = tuple(_argument(name, aval) for name, aval in zip(names, avals, strict=True))
-        shardings = tuple(_placement(sharding) for sharding in rest[0]) if rest else ()
+        placed: Sequence[Any] = rest[0] if rest else ()
+        texts = {id(sharding): _placement(sharding) for sharding in {id(s): s for s in placed}.values()}
+        shardings = tuple(texts[id(sharding)] for sharding in placed)
     except (AttributeError, TypeError):  # another version's record
         return None
     return Lowering(base_name(str(name)), arguments, shardings)

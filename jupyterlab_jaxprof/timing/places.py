@@ -10,6 +10,7 @@ from pathlib import Path
 from types import FrameType
 
 _OURS = str(Path(__file__).parents[1])
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 
 @dataclass(frozen=True)
@@ -40,11 +41,15 @@ class Places:
 
 @functools.cache
 def _is_library(filename: str) -> bool:
-    return filename.startswith("<frozen") or filename.startswith(_libraries())
+    """Whether a file belongs to Python, to an installed package, to JAX (wherever it lies) or to us."""
+    if filename.startswith("<frozen") or filename.startswith(_libraries()):
+        return True
+    return not _INSTALLED.isdisjoint(Path(filename).parts)
 
 
 @functools.cache
 def _libraries() -> tuple[str, ...]:
-    paths = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    paths |= {str(Path(path).resolve()) for path in paths if path} | {sys.prefix + "/lib"}
-    return (_OURS, *(path for path in paths if path))
+    paths = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib")} - {None}
+    paths |= {str(Path(path).resolve()) for path in paths}
+    jax = getattr(sys.modules.get("jax"), "__file__", None)
+    return (_OURS, *paths, *([str(Path(jax).parent)] if jax else []))

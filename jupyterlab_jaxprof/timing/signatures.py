@@ -241,7 +241,8 @@ def _placements(leaves: Sequence[Any]) -> tuple[str, ...]:
     from jax.core import Tracer
 
     arrays = [leaf for leaf in leaves if isinstance(leaf, jax.Array) and not isinstance(leaf, Tracer)]
-    placed = {str(array.sharding)[:200] for array in arrays if array.committed}
+    shardings = {array.sharding for array in arrays if array.committed}
+    placed = {str(sharding)[:200] for sharding in shardings}
     return tuple(sorted(placed))
 
 

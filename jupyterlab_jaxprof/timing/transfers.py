@@ -95,4 +95,8 @@ class TransferRecorder:
     def _at(
         self, direction: Literal["read", "write"], way: str, line: int | None, file: str | None
     ) -> Transfer:
-        return self._found.setdefault((direction, way, line), Transfer(direction, way, line, file))
+        key = (direction, way, line)
+        found = self._found.get(key)
+        if found is None:
+            found = self._found[key] = Transfer(direction, way, line, file)
+        return found

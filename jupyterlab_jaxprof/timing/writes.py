@@ -48,6 +48,7 @@ class WriteObserver:
         self._lines = LineFollower(codes, self._on_line)
         self._line: int | None = None
         self._marks: list[tuple[int, int | None]] = []
+        self._marked = 0
         self._stack = ExitStack()
         self._log = self._original = -1
 
@@ -74,7 +75,8 @@ class WriteObserver:
                 "What is written to the device could not be followed, since JAX's C++ log is silent. Set "
                 "TF_CPP_MIN_LOG_LEVEL=0 before the kernel starts."
             )
-        self._marks = [(self._position(), None)]
+        self._marked = self._position()
+        self._marks = [(self._marked, None)]
         self._stack.enter_context(self._lines)
         if not self._lines.follows:
             self.notices.append(
@@ -86,7 +88,7 @@ class WriteObserver:
         self._stack.close()
         if self._log < 0:
             return
-        self._mark()
+        self._on_line(None, None)
         try:
             sys.stderr.flush()
         finally:
@@ -118,14 +120,12 @@ class WriteObserver:
     def _position(self) -> int:
         return os.lseek(self._log, 0, os.SEEK_CUR)
 
-    def _on_line(self, line: int) -> None:
-        self._mark()
-        self._line = line
-
-    def _mark(self) -> None:
-        position = self._position()
-        if position != self._marks[-1][0]:
+    def _on_line(self, code: CodeType | None, line: int | None) -> None:
+        position = os.lseek(self._log, 0, os.SEEK_CUR)
+        if position != self._marked:
+            self._marked = position
             self._marks.append((position, self._line))
+        self._line = line
 
 
 def _size_bytes(logged: re.Match[bytes]) -> int | None:

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import pytest
 
 import jupyterlab_jaxprof
+from jupyterlab_jaxprof.cards import units
 from jupyterlab_jaxprof.timing import Plan, time, timer
 from jupyterlab_jaxprof.timing.repeats import SHORTEST_SAMPLE_NS
 
@@ -36,8 +37,10 @@ def test_first_and_cached_runs_are_told_apart(big):
     assert result.first_ms > result.phases.total_ns / 1e6 > 0
     assert result.cached.median < result.first_ms
     assert result.repeats.samples[0].loops == 1  # it takes longer than the shortest sample
-    assert result.sentence().startswith(f"{result.first_ms:.0f} ms, of which")
-    assert "compiled heavy; run again it takes" in result.sentence()
+    first, compiling, cached = (
+        units.duration(ms) for ms in (result.first_ms, result.phases.total_ns / 1e6, result.cached.median)
+    )
+    assert result.sentence() == f"{first}, of which {compiling} compiled heavy; run again it takes {cached}."
     again = time(heavy, big)
     assert again.compiles == []
     assert again.sentence().endswith("ms; nothing compiled.")
