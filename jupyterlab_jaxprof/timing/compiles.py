@@ -176,10 +176,11 @@ class CompileLog:
 
     def _on_lowering(self, record: logging.LogRecord) -> None:
         lowering = monitoring.lowering_of(record)
-        if lowering is not None:
-            if not self._listening:
-                self.listen()
-            self._thread.lowering = lowering
+        if lowering is None or lowering.name.startswith(_OWN):
+            return
+        if not self._listening:
+            self.listen()
+        self._thread.lowering = lowering
 
     def _on_begin(self, phase: Phase, name: str) -> None:
         name = base_name(name)

@@ -20,6 +20,7 @@ FENCES_IN_SAMPLE = 200
 MAX_SAMPLES = 100_000
 MAX_LOOPS = 1_000_000
 _FENCES_TIMED = 5
+_INTERRUPTED = "Interrupted: what was measured until then is kept."
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,8 @@ async def repeat(body: Body, plan: Plan, recorder: Recorder) -> Repeats:
             await _Repeater(body, plan, recorder, repeats).run()
         except _Stop as stop:
             repeats.stopped, repeats.error = stop.sentence, stop.error
+        except KeyboardInterrupt as error:  # between two runs
+            repeats.stopped, repeats.error = _INTERRUPTED, error
     repeats.notices += output.notices() + _compile_notices(repeats)
     return repeats
 
@@ -169,7 +172,7 @@ class _Repeater:
         if run.error is None:
             return run, pauses.total_ns
         if run.interrupted:
-            raise _Stop("Interrupted: what was measured until then is kept.", run.error)
+            raise _Stop(_INTERRUPTED, run.error)
         raise _Stop(
             f"The cell can't be run again as it stands: a repeat raised {type(run.error).__name__}: "
             f"{str(run.error)[:200]}",

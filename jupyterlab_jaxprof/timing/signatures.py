@@ -64,7 +64,7 @@ class Reason:
 FIRST = Reason(Cause.FIRST, "Compiled for the first time.")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Function:
     """Which function it was, without keeping it alive.
 
@@ -89,12 +89,20 @@ class Function:
         of_jax = module == "jax" or module.startswith("jax.")
         return cls(reference, _key(inner, module), hash(_content(function, _DEPTH)), of_jax)
 
-    def is_same(self, other: Function) -> bool:
-        """Whether the two are one object, as JAX asks; where that can't be told, one content."""
+    def __eq__(self, other: object) -> bool:
+        """Whether the two are one object, as JAX asks; where that can't be told, one content.
+
+        The functions' own `==` is not asked: a callable object's may compute with arrays.
+        """
+        if not isinstance(other, Function):
+            return False
         if _nothing in (self.reference, other.reference):
             return self.content == other.content
         noted = self.reference()
         return noted is not None and noted is other.reference()
+
+    def __hash__(self) -> int:
+        return hash(self.key)
 
 
 def _nothing() -> None:
@@ -301,7 +309,7 @@ def _differences(old: Signature, new: Signature) -> list[Reason]:
 
 
 def _function_difference(old: Signature, new: Signature, *, alike: bool) -> list[Reason]:
-    if old.function is None or new.function is None or old.function.is_same(new.function):
+    if old.function is None or new.function is None or old.function == new.function:
         return []
     if new.function.of_jax:  # one function object for each set of its parameters
         text = "An operation outside of jit, with other parameters than before."

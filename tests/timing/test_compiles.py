@@ -145,6 +145,29 @@ def test_a_new_function_object_each_time(compiled):
         assert second.again
 
 
+def test_a_callable_whose_equality_computes_is_not_asked(compiled):
+    class Model:
+        def __init__(self):
+            self.weights = jnp.ones(3)
+
+        def __call__(self, x):
+            return x * 2
+
+        def __eq__(self, other):
+            if isinstance(other, Model):
+                raise AssertionError("asked")
+            return False
+
+        __hash__ = object.__hash__
+
+    x = jnp.ones(3)
+    with Recorder(Places()) as recorder:
+        for _ in range(2):
+            jax.jit(Model())(x)
+    assert recorder.notices() == []
+    assert [entry.reason.cause for entry in recorder.compiles] == [Cause.FIRST, Cause.NEW_FUNCTION]
+
+
 def test_defined_anew_or_with_other_values_is_no_recompile(compiled):
     x = jnp.ones(3)
     names = {}

@@ -160,14 +160,34 @@ def test_an_interrupt_keeps_what_was_measured():
         time(interrupted, plan=Plan(repeats=100, loops=1))
 
 
+def test_an_interrupt_between_two_runs_keeps_them_too(monkeypatch):
+    from jupyterlab_jaxprof.cell import drive
+    from jupyterlab_jaxprof.timing import measure, repeats
+    from jupyterlab_jaxprof.timing.bodies import FunctionBody
+
+    taken, of = [], repeats.Sample.of
+
+    def interrupted(*args):
+        taken.append(1)
+        if len(taken) == 4:
+            raise KeyboardInterrupt
+        return of(*args)
+
+    monkeypatch.setattr(repeats.Sample, "of", interrupted)
+    result = drive(measure(FunctionBody(lambda: 1, (), {}), "f", plan=Plan(repeats=100, loops=1)))
+    assert result.cached.count == 3
+    assert result.repeats.interrupted
+
+
 def test_loading_that_an_earlier_call_left_is_told_and_not_counted(big):
     heavy(big).block_until_ready()
     quick = jax.jit(lambda x: x + 1)
     x = jnp.ones(8)
     quick(x)
-    for _ in range(10):
+    for _ in range(100):
         left = heavy(big)
     result = time(quick, x)
+    assert result.first_ms < 50
     assert any("earlier cell had left running" in notice for notice in result.notices)
     del left
 
