@@ -154,9 +154,9 @@ def test_a_callable_whose_equality_computes_is_not_asked(compiled):
             return x * 2
 
         def __eq__(self, other):
-            if isinstance(other, Model):
+            if isinstance(other, Model) and other is not self:
                 raise AssertionError("asked")
-            return False
+            return other is self
 
         __hash__ = object.__hash__
 

@@ -120,7 +120,7 @@ def test_waiting_is_told():
 
     result = time(body, transfers=True)
     (read,) = [t for t in result.transfers if t.direction == "read"]
-    assert 0.5 * waited[0] < read.waited_ns <= waited[0]
+    assert 0.5 * waited[0] - 1e6 < read.waited_ns <= waited[0]  # JAX 0.6 has waited within the call
 
 
 def test_explicit_transfers_are_no_surprise_and_not_told():
