@@ -59,7 +59,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Page:
-    """Some rows of a list, and what is true of the whole store; `matched` counts what fits the filters."""
+    """Some rows of a list, and what is true of the whole store; `matched` counts what fits the filters.
+
+    `kinds` and `notebooks`: each that a capture of the store has, sorted, whatever the filters.
+    """
 
     rows: Sequence[Row]
     matched: int
@@ -68,6 +71,8 @@ class Page:
     size_limit_bytes: int | None
     over_limit: OverLimit
     problems: Sequence[str]
+    kinds: Sequence[str] = ()
+    notebooks: Sequence[str] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Give the page as the REST route does."""
@@ -79,4 +84,6 @@ class Page:
             "size_limit_bytes": self.size_limit_bytes,
             "over_limit": {"bytes": self.over_limit.bytes, "ids": list(self.over_limit.ids)},
             "problems": list(self.problems),
+            "kinds": list(self.kinds),
+            "notebooks": list(self.notebooks),
         }

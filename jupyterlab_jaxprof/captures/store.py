@@ -211,6 +211,8 @@ class Store:
             size_limit_bytes=self.size_limit_bytes,
             over_limit=self._over_limit(entries),
             problems=problems,
+            kinds=sorted({entry.kind for entry in entries} - {""}),
+            notebooks=sorted({entry.notebook for entry in entries} - {""}),
         )
 
     def get(self, capture_id: str) -> Record:

@@ -124,6 +124,7 @@ def test_list_pages_filters_and_searches(store: Store) -> None:
     assert ids(store, offset=99) == ids(store, limit=0) == []
     page = store.list(notebook="a.ipynb", limit=1)
     assert (page.matched, page.total, len(page.rows)) == (2, 3, 1)
+    assert (page.kinds, page.notebooks) == (["trace"], ["a.ipynb", "b.ipynb"])
     assert store.list(kind="nsys").matched == 0
     assert (
         ids(store, text="ÜBER") == ids(store, text="u\u0308ber step") == [made[0].id]

@@ -45,12 +45,16 @@ def test_list_pages_filters_and_searches(server: Server, publish: Publish):
     assert row["problem"] is None
     assert "cell" not in row
     assert page["size_bytes"] > 0
+    assert "list.ipynb" in page["notebooks"]
+    assert "trace" in page["kinds"]
     second = server.get_json(f"{CAPTURES}?notebook=list.ipynb&offset=1&limit=1")
     assert [row["id"] for row in second["captures"]] == [records[1].id]
     assert second["matched"] == 3
     found = server.get_json(CAPTURES, params={"q": "GRÖSSE +1", "notebook": "list.ipynb"})
     assert [row["id"] for row in found["captures"]] == [records[0].id]
-    assert server.get_json(f"{CAPTURES}?notebook=list.ipynb&kind=nsys")["captures"] == []
+    nothing = server.get_json(f"{CAPTURES}?notebook=list.ipynb&kind=nsys")
+    assert nothing["captures"] == []
+    assert nothing["notebooks"] == page["notebooks"]
 
 
 @pytest.mark.parametrize(
