@@ -42,6 +42,7 @@ dev: $(BIN)/.test  ## editable install; rebuilds the labextension at every chang
 	$(BIN)/jlpm run watch
 
 system-packages:
+	scripts/test_compat.sh --check
 	scripts/system_packages.sh
 
 $(BIN)/python:

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The kernel side's tests on other versions than the environment's own: the oldest JAX that is supported,
 # and the newest JAX on the newest Python. Each gets an environment of its own, made once.
+# --check: only see whether the Pythons are there.
 set -euo pipefail
 
 find_python() {  # VERSION: a Python of that version, from the PATH or pyenv
@@ -10,24 +11,30 @@ find_python() {  # VERSION: a Python of that version, from the PATH or pyenv
   ls -d "${PYENV_ROOT:-$HOME/.pyenv}"/versions/"$1".*/bin/python 2>/dev/null | sort -V | tail -n 1
 }
 
-run() {  # PYTHON_VERSION JAX_REQUIREMENT
+require_python() {  # VERSION
+  [ -n "$(find_python "$1")" ] && return
+  echo "The tests also run on Python $1, which was not found: install it (pyenv install $1, or your" \
+       "distribution's python$1), then run this again." >&2
+  exit 1
+}
+
+run() {  # PYTHON_VERSION REQUIREMENT...
   local python venv
   python=$(find_python "$1")
-  if [ -z "$python" ]; then
-    echo "Python $1 was not found, and the tests on it are part of the suite: install it (pyenv install $1)." >&2
-    exit 1
-  fi
   venv=.venv-compat-$1
   if [ ! -f "$venv/.ready" ]; then
     rm -rf "$venv"
     "$python" -m venv "$venv"
-    "$venv/bin/pip" install -q "$2" cloudpickle ipykernel ipython jupyter-client jupyter-server nbclient nvtx \
-      numpy pexpect psutil pytest pytest-timeout 'xprof>=2.24,<2.25'
+    "$venv/bin/pip" install -q "${@:2}" cloudpickle grpcio jupyter-server nbclient nvtx numpy pandas pexpect \
+      psutil pytest pytest-timeout 'xprof>=2.24,<2.25'
     touch "$venv/.ready"
   fi
   echo "== Python $1, $("$venv/bin/python" -c 'import jax; print("jax", jax.__version__)')"
   "$venv/bin/python" -m pytest -q tests/captures tests/cell tests/magics tests/tracing
 }
 
-run 3.11 'jax==0.6.*'
-run 3.13 'jax'
+require_python 3.11
+require_python 3.13
+[ "${1:-}" = --check ] && exit
+run 3.11 'jax==0.6.*' 'ipython==8.20.*' 'ipykernel==6.29.*'
+run 3.13 jax ipython ipykernel

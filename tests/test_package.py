@@ -16,38 +16,26 @@ ROOT = Path(__file__).parents[1]
 DATA = "jupyterlab_jaxprof-0.1.0.data/data/"
 
 
-def run(*command: str | Path, env: dict[str, str] | None = None) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=ROOT)
+def run(*command: str | Path, env: dict[str, str] | None = None, cwd: Path = ROOT) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=cwd)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A wheel built from what git tracks, as from a clean clone."""
-    clone = tmp_path_factory.mktemp("clone")
-    tracked = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0")
-    for name in filter(None, tracked):
-        if (ROOT / name).is_file():
-            target = clone / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes((ROOT / name).read_bytes())
-    out = tmp_path_factory.mktemp("wheel")
-    command = (
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "-q",
-        "--no-deps",
-        "--no-build-isolation",
-        "-w",
-        out,
-        clone,
-    )
-    run(
-        *command, env={**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    )
+    """A wheel made of a source distribution of what git tracks: Node is there for the latter only."""
+    clone, out = tmp_path_factory.mktemp("clone"), tmp_path_factory.mktemp("wheel")
+    for name in filter(None, run("git", "ls-files", "-z").split("\0")):
+        target = clone / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes((ROOT / name).read_bytes())
+    # jlpm, which the build calls, is beside this Python
+    beside = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    run(sys.executable, "-m", "hatchling", "build", "-t", "sdist", env=beside, cwd=clone)
+    (source,) = (clone / "dist").glob("*.tar.gz")
+    pip = (sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation")
+    run(*pip, "-w", out, source, env={**os.environ, "PATH": ""})
     (built,) = out.glob("*.whl")
     return built
 

@@ -9,5 +9,5 @@ python=${PYTHON:-python3}
   echo "JAX sees no GPU here: these tests have nothing to run on." >&2
   exit 1
 }
-"$python" -m pytest tests/gpu "$@"
+"$python" -m pytest -m gpu tests/gpu "$@"
 "$python" scripts/run_notebook.py examples/training_step.ipynb

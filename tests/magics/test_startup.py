@@ -52,7 +52,9 @@ def test_a_kernel_has_the_magics_and_no_jax(kernel):
     assert kernel.run("import sys; [m for m in ('jax', 'numpy', 'jaxlib') if m in sys.modules]").value == "[]"
     assert kernel.run("get_ipython().find_cell_magic('jaxtrace') is not None").value == "True"
     assert kernel.run("get_ipython().find_line_magic('jaxprof') is not None").value == "True"
-    assert kernel.run("%load_ext jupyterlab_jaxprof").stdout.startswith("The jupyterlab_jaxprof extension is already")
+    assert kernel.run("%load_ext jupyterlab_jaxprof").stdout.startswith(
+        "The jupyterlab_jaxprof extension is already"
+    )
 
 
 def test_the_startup_file_leaves_no_names(kernel):
@@ -79,10 +81,15 @@ def test_a_broken_installation_is_a_sentence_and_the_kernel_works(tmp_path):
     startup = kernel_environment(tmp_path)
     startup["PYTHONPATH"] = str(tmp_path)
     (tmp_path / "ipython/profile_default/startup/01-other.py").write_text("other = 1")
+    ipython = [sys.executable, "-m", "IPython", "--colors=nocolor", "--no-banner"]
     done = subprocess.run(
-        [sys.executable, "-m", "IPython", "--colors=nocolor", "--no-banner", "-c", "print('other is', other)"],
-        env=startup, capture_output=True, text=True, check=False, cwd=tmp_path,
-    )  # fmt: skip
+        [*ipython, "-c", "print('other is', other)"],
+        env=startup,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
     assert "jupyterlab-jaxprof could not be loaded (OSError: unreadable)" in done.stderr
     assert "other is 1" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
