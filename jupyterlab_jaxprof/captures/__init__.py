@@ -4,8 +4,9 @@ from .capture import Capture
 from .draft import Draft
 from .errors import InvalidValue, StoreError, UnknownCapture, UnreadableCapture
 from .names import is_id, session_slug
+from .page import OverLimit, Page, Row
 from .record import SCHEMA, CaptureFile, DamagedRecord, NewerRecord, Record, RecordError, Status
-from .store import OverLimit, Page, Row, Store
+from .store import Store
 
 __all__ = [
     "SCHEMA",

@@ -31,9 +31,11 @@ from .record import (
 )
 
 OWNER_FILE = ".owner"
-# In the store: partial/<id>, and what is being deleted; beside a --dir capture: .<id>.partial
-_ABANDONED = re.compile(rf"({ID_PATTERN.pattern}|\.{ID_PATTERN.pattern}\.partial)")
-TRASH_PATTERN = re.compile(rf"trash-{ID_PATTERN.pattern}-[0-9a-f]+")
+_TRASH = re.compile(rf"trash-{ID_PATTERN.pattern}-[0-9a-f]+")
+# What a sweep may look at: all that a store's partial/ holds, but in a user's own directory (--dir) hidden
+# drafts alone: there a plain identifier is a published capture.
+IN_STORE = re.compile(rf"{ID_PATTERN.pattern}|{_TRASH.pattern}")
+IN_DIRECTORY = re.compile(rf"\.{ID_PATTERN.pattern}\.partial")
 _UNOWNED_GRACE_S = 3600.0
 _ROLES = (("perfetto_trace.json.gz", "perfetto"), (".trace.json.gz", "trace_json"), (".xplane.pb", "xplane"))
 
@@ -93,13 +95,10 @@ class Draft:
         self.discard()
 
     @property
-    def published(self) -> bool:
-        """Whether the draft has become a capture; `directory` is then the capture's."""
-        return (
-            self._owner is None
-            and self.directory.parent == self._place.target
-            and self.directory.name == self.id
-        )
+    def trash(self) -> Path:
+        """A free name beside the draft for what is given up; a sweep deletes it, if nobody else does."""
+        name = f"trash-{self.id}-0" if self._place.private else self._place.draft_name.format(new_id())
+        return self._place.parent / name
 
     def discard(self) -> None:
         """Delete the draft; nothing happens when it is published or discarded already."""
@@ -132,7 +131,7 @@ class Draft:
             )
         try:
             files, left_out = self._files()
-            record, content = _fitting(
+            return self._publish(
                 Record(
                     id=self.id,
                     kind=self.kind,
@@ -151,22 +150,24 @@ class Draft:
                     xprof_run=self._xprof_run(files),
                 )
             )
-            disk.write_atomically(self.directory / RECORD_FILE, content, private=self._place.private)
-            disk.settle(self.directory, private=self._place.private)
-            self._publish()
         except OSError as error:
             self.discard()
             what = f"The capture '{self.name}' can't be written, and nothing of it was kept"
             raise StoreError(sentence(what, self._place.target, error, self._place.elsewhere)) from error
+
+    def _publish(self, record: Record) -> Record:
+        """Write `record` and move the draft into place; gives the record as readers will see it."""
+        record, content = _fitting(record)
+        disk.write_atomically(self.directory / RECORD_FILE, content, private=self._place.private)
+        disk.settle(self.directory, private=self._place.private)
+        self._move()
         return record
 
-    def _publish(self) -> None:
+    def _move(self) -> None:
         place = self._place.target / self.id
         self._place.move(self.directory, place)
-        owner, self._owner = (
-            self._owner,
-            None,
-        )  # first of all: whatever interrupts now, nothing discards a capture
+        # First of all: whatever interrupts now, nothing discards a capture.
+        owner, self._owner = self._owner, None
         self.directory = place
         with suppress(OSError):  # the capture is in place; a stray owner file harms nobody
             (place / OWNER_FILE).unlink()
@@ -211,24 +212,30 @@ def _own(directory: Path) -> FileIO:
     return owner
 
 
-def sweep(parent: Path) -> None:
-    """Delete the drafts in `parent` whose owner is gone, and what deletions left; never a living one's."""
+def sweep(parent: Path, names: re.Pattern[str]) -> None:
+    """Delete what is called so in `parent` if it is trash or a draft whose owner is gone.
+
+    `names` is IN_STORE or IN_DIRECTORY. A living draft is left alone, and a published capture too.
+    """
     with suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
-            if not entry.is_dir(follow_symlinks=False):
+            if not names.fullmatch(entry.name) or not entry.is_dir(follow_symlinks=False):
                 continue
-            if TRASH_PATTERN.fullmatch(entry.name) or (
-                _ABANDONED.fullmatch(entry.name) and _is_abandoned(entry)
-            ):
+            if _TRASH.fullmatch(entry.name) or _is_abandoned(entry):
                 disk.remove_tree(Path(entry.path))
 
 
 def _is_abandoned(entry: os.DirEntry[str]) -> bool:
-    """Tell whether nobody holds the owner file's lock; without that file (a birth) it must be an hour old."""
+    """Tell whether nobody holds the owner file's lock.
+
+    Without that file it is a draft being born, and must be an hour old; or, with a record, a capture that was
+    published there with --dir, which is nobody's to delete.
+    """
     try:
         descriptor = os.open(Path(entry.path, OWNER_FILE), os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except FileNotFoundError:
-        return time.time() - entry.stat(follow_symlinks=False).st_mtime > _UNOWNED_GRACE_S
+        is_old = time.time() - entry.stat(follow_symlinks=False).st_mtime > _UNOWNED_GRACE_S
+        return is_old and not disk.exists(Path(entry.path, RECORD_FILE))
     except OSError:
         return False
     try:

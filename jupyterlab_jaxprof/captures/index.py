@@ -19,7 +19,7 @@ from typing import Any, cast
 
 from . import disk
 from .names import SESSION_PATTERN, is_id
-from .record import MAX_RECORD_BYTES, RECORD_FILE, DamagedRecord, Record, load, parse
+from .record import MAX_RECORD_BYTES, RECORD_FILE, DamagedRecord, Record, decode, load
 
 # XProf goes on writing its caches after it has made their files: a size is remembered once a directory rests.
 _RESTING_NS = 60_000_000_000
@@ -54,6 +54,11 @@ def folded(text: str) -> str:
 
 def read_record(directory: Path) -> Record:
     """Read and check the record in a capture's directory; raises RecordError."""
+    return read_all(directory)[0]
+
+
+def read_all(directory: Path) -> tuple[Record, dict[str, Any]]:
+    """Read and check a record; gives it, and all that its file holds: keys of other versions are in that."""
     try:
         content = disk.read_below(directory, RECORD_FILE, MAX_RECORD_BYTES)
     except FileNotFoundError:
@@ -68,12 +73,13 @@ def read_record(directory: Path) -> Record:
         else:
             reason = f"can't be read: the system says '{error.strerror or error}'"
         raise DamagedRecord(f"Its {RECORD_FILE} {reason}.") from error
-    record = parse(content)
+    data = decode(content)
+    record = Record.from_json(data)
     if record.id != directory.name:
         raise DamagedRecord(
             f"Its {RECORD_FILE} belongs to the capture {record.id}: the directory was renamed."
         )
-    return record
+    return record, data
 
 
 class Index:

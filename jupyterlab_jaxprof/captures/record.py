@@ -129,17 +129,26 @@ def load(content: bytes, *, floats: bool = True) -> Any:
 
 def parse(content: bytes) -> Record:
     """Read a record out of a file's content; raises DamagedRecord or NewerRecord."""
+    return Record.from_json(decode(content))
+
+
+def decode(content: bytes) -> Any:
+    """Read the JSON in a record's file, whatever it holds; raises DamagedRecord."""
     try:
-        data = load(content)
+        return load(content)
     except (ValueError, RecursionError) as error:
         empty = "is empty" if not content.strip(b"\0 \n\r\t") else "is not JSON (cut short, or overwritten)"
         raise DamagedRecord(f"Its {RECORD_FILE} {empty}, so the record is damaged.") from error
-    return Record.from_json(data)
 
 
 def serialize(record: Record) -> bytes:
     """Give the file's content: standard JSON (no NaN, no half characters), UTF-8."""
-    return json.dumps(record.to_json(), ensure_ascii=False, allow_nan=False, indent=1).encode("utf-8") + b"\n"
+    return encode(record.to_json())
+
+
+def encode(data: Mapping[str, Any]) -> bytes:
+    """Write a record's plain values as its file's content."""
+    return json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1).encode("utf-8") + b"\n"
 
 
 def clean(value: Any) -> Any:

@@ -10,12 +10,11 @@ import errno
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from . import disk
-from .draft import Draft, Place, sweep
+from .draft import IN_DIRECTORY, IN_STORE, Draft, Place, sweep
 from .errors import (
     ANOTHER_DIRECTORY,
     ANOTHER_STORE,
@@ -25,12 +24,10 @@ from .errors import (
     UnreadableCapture,
     sentence,
 )
-from .index import Entry, Index, folded, read_record
-from .names import checked_name, checked_notes, is_id, session_slug
+from .index import Entry, Index, folded, read_all, read_record
+from .names import checked_name, checked_notes, is_id
 from .page import OverLimit, Page, Row
-from .record import RECORD_FILE, NewerRecord, Record, RecordError, is_relative_path, serialize
-
-__all__ = ["Draft", "OverLimit", "Page", "Row", "Store", "StoreError", "session_slug"]
+from .record import RECORD_FILE, NewerRecord, Record, RecordError, encode, is_relative_path
 
 _UNITS = {
     "": 1,
@@ -83,7 +80,7 @@ class Store:
         checked_name(name)
         self.prepare()
         try:
-            sweep(self._partial_dir)
+            sweep(self._partial_dir, IN_STORE)
             place = Place(self._partial_dir, "{}", self.captures_dir, self._publish, True, ANOTHER_STORE)
             return Draft(kind, name, place)
         except OSError as error:
@@ -106,7 +103,7 @@ class Store:
         parent = _absolute(directory)
         try:
             parent.mkdir(parents=True, exist_ok=True)
-            sweep(parent)
+            sweep(parent, IN_DIRECTORY)
             return Draft(
                 kind, name, Place(parent, ".{}.partial", parent, os.rename, False, ANOTHER_DIRECTORY)
             )
@@ -123,7 +120,7 @@ class Store:
         notes: str | None = None,
         pinned: bool | None = None,
     ) -> Record:
-        """Change what the user may change; the rest of the record stays. Returns the new record."""
+        """Change what the user may change; all else in its file stays. Returns the new record."""
         changes: dict[str, Any] = {}
         if name is not None:
             changes["name"] = checked_name(name)
@@ -136,8 +133,9 @@ class Store:
         directory = self.directory(capture_id)
         try:
             with disk.locked(self._lock_path):
-                record = replace(self.get(capture_id), **changes)
-                disk.write_atomically(directory / RECORD_FILE, serialize(record))
+                data = self._read(capture_id)[1] | changes
+                record = Record.from_json(data)
+                disk.write_atomically(directory / RECORD_FILE, encode(data))
                 disk.touch_later(self.captures_dir)
         except FileNotFoundError:
             raise _unknown(capture_id) from None
@@ -217,9 +215,12 @@ class Store:
 
     def get(self, capture_id: str) -> Record:
         """Read one record. Raises UnknownCapture, or UnreadableCapture with the record's problem."""
+        return self._read(capture_id)[0]
+
+    def _read(self, capture_id: str) -> tuple[Record, dict[str, Any]]:
         directory = self.directory(capture_id)
         try:
-            return read_record(directory)
+            return read_all(directory)
         except RecordError as error:
             if not directory.is_dir():
                 raise _unknown(capture_id) from None
@@ -232,13 +233,11 @@ class Store:
             raise _unknown(capture_id)
         return directory
 
-    def file(self, capture_id: str, path: str) -> Path:
-        """Give the path of a file that the record lists, no link followed; UnknownCapture for any other."""
-        self.open(capture_id, path).close()
-        return self.directory(capture_id) / path
-
     def open(self, capture_id: str, path: str) -> BinaryIO:
-        """Open a file that the record lists; it stays readable when the capture is deleted meanwhile."""
+        """Open a file that the record lists, no link followed; raises UnknownCapture for any other.
+
+        It stays readable when the capture is deleted meanwhile.
+        """
         listed = {file.path for file in self.get(capture_id).files}
         if path not in listed or not is_relative_path(path):
             raise UnknownCapture(f"The capture {capture_id} has no file {path!r}: look at its list of files.")
@@ -256,16 +255,6 @@ class Store:
             return disk.total_bytes(self.directory(capture_id))
         except OSError:
             raise _unknown(capture_id) from None
-
-    def over_limit(self) -> OverLimit:
-        """Tell by how much the store is over its limit, and its oldest unpinned captures that would mend it.
-
-        Nothing is ever deleted without the user: the ids are an offer.
-        """
-        try:
-            return self._over_limit(self._index.refresh())
-        except OSError:
-            return OverLimit(0, ())
 
     def problem(self) -> str | None:
         """Say in a sentence why the store can't be written (or read); None when it can. Changes nothing."""
@@ -310,7 +299,10 @@ class Store:
         )
 
     def _over_limit(self, entries: Iterable[Entry]) -> OverLimit:
-        """Offer the oldest captures that are known to be unpinned; a damaged one might be pinned."""
+        """Tell by how much the store is over its limit, and its oldest unpinned captures that would mend it.
+
+        Nothing is ever deleted without the user: the ids are an offer. A damaged one might be pinned.
+        """
         excess = sum(entry.disk_bytes for entry in entries) - (self.size_limit_bytes or 0)
         if not self.size_limit_bytes or excess <= 0:
             return OverLimit(0, ())

@@ -177,7 +177,7 @@ class Trace:
 
     def _trash(self) -> Path:
         """Give a directory beside the draft which the store sweeps, should this process end too early."""
-        return self.draft.directory.with_name(f"trash-{self.draft.id}-0")
+        return self.draft.trash
 
     def _add_perfetto(self, outcome: Outcome) -> None:
         session = self.draft.directory / "plugins" / "profile" / self.draft.session

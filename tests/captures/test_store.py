@@ -109,7 +109,7 @@ def test_an_interrupt_right_after_the_rename_keeps_the_capture(
         publish(store)
     (row,) = store.list().rows
     assert row.problem is None
-    assert store.file(row.id, row.record.files[0].path).stat().st_size == 1000
+    assert (store.directory(row.id) / row.record.files[0].path).stat().st_size == 1000
 
 
 def test_list_pages_filters_and_searches(store: Store) -> None:
@@ -144,6 +144,17 @@ def test_only_name_notes_and_pin_change(store: Store) -> None:
     assert changed.files == record.files
     assert changed.xprof_run == record.xprof_run
     assert store.update(record.id, pinned=False).notes == "line\nline"
+
+
+def test_a_change_keeps_what_another_version_wrote_into_the_record(store: Store) -> None:
+    record = publish(store)
+    path = store.captures_dir / record.id / "capture.json"
+    data = json.loads(path.read_text())
+    data["colour"] = {"of": ["the", "future"]}
+    data["files"][0]["sha256"] = "abc"
+    path.write_text(json.dumps(data))
+    assert store.update(record.id, pinned=True).pinned
+    assert json.loads(path.read_text()) == data | {"pinned": True}
 
 
 @pytest.mark.parametrize(
@@ -235,16 +246,15 @@ def test_the_oldest_unpinned_are_offered_and_nothing_is_deleted(store: Store) ->
     made = [publish(store, f"run {number}", size_bytes=10_000) for number in range(4)]
     made.sort(key=lambda record: record.id)
     store.update(made[0].id, pinned=True)
-    assert store.over_limit() == store.list().over_limit
-    assert store.over_limit().bytes == 0
+    assert store.list().over_limit.bytes == 0
     limited = Store(store.root, size_limit_bytes=25_000)
-    offer = limited.over_limit()
+    offer = limited.list(limit=0).over_limit
     assert offer.bytes == limited.list().size_bytes - 25_000
     assert offer.ids == (made[1].id, made[2].id)
     assert limited.list().total == 4
     for capture_id in offer.ids:
         limited.delete(capture_id)
-    assert limited.over_limit().bytes == 0
+    assert limited.list().over_limit.bytes == 0
     assert ids(limited) == [made[3].id, made[0].id]
 
 
@@ -320,6 +330,26 @@ def test_a_capture_elsewhere_is_a_plain_directory(tmp_path: Path, store: Store) 
     assert record.xprof_run == f"{record.id}/run"
     assert json.loads((place / record.id / "capture.json").read_text())["name"] == "run"
     assert store.list().total == 0
+
+
+@pytest.mark.parametrize("where", ["", "captures", "partial"])
+def test_no_later_capture_deletes_what_was_published_with_dir(store: Store, where: str) -> None:
+    """Neither in a directory of one's own nor in those of a store, which hold the same kind of names."""
+    publish(store)
+    place = store.root / (where or "own")
+    with Store.begin_in(place, "trace", "run") as draft:
+        fill(draft)
+        draft.publish(status=Status.OK)
+    trash = place / f"trash-{draft.id}-0"
+    trash.mkdir()
+    past = time.time() - 7200
+    before = sorted(path for path in place.iterdir() if path != trash or where != "partial")
+    for path in place.iterdir():
+        os.utime(path, (past, past))
+    Store.begin_in(place, "trace", "another").discard()
+    publish(store)
+    assert set(before) <= set(place.iterdir())
+    assert (draft.directory / "plugins" / "profile" / "run" / "vm.xplane.pb").is_file()
 
 
 def test_capture_object(store: Store) -> None:

@@ -128,7 +128,8 @@ def test_a_read_only_store_can_be_read(disk: Disk) -> None:
     page = store.list()
     assert [row.record for row in page.rows] == [record]
     assert page.problems == [store.problem()]
-    assert store.file(record.id, record.files[0].path).stat().st_size == 1000
+    with store.open(record.id, record.files[0].path) as file:
+        assert len(file.read()) == 1000
     disk.protect(writable=True)
     assert store.problem() is None
     store.delete(record.id)
@@ -263,7 +264,7 @@ def test_a_damaged_record_is_a_row_with_a_sentence(three: Store, damage: str) ->
             assert_sentence(str(error.value), broken.id)
         assert path.read_bytes() == content
         with pytest.raises(StoreError):
-            three.file(broken.id, broken.files[0].path)
+            three.open(broken.id, broken.files[0].path)
     finally:
         path.write_bytes(whole)
     assert three.list().rows[1].record == broken
@@ -300,9 +301,8 @@ def test_a_newer_record_is_listed_with_the_way_out(store: Store) -> None:
     assert store.list(text="future").matched == 1
     with pytest.raises(UnreadableCapture, match="upgrade"):
         store.update(record.id, name="x")
-    assert Store(store.root, size_limit_bytes=1).over_limit().ids == (
-        other.id,
-    )  # it is pinned, as far as we can tell
+    # It is pinned, as far as we can tell.
+    assert Store(store.root, size_limit_bytes=1).list().over_limit.ids == (other.id,)
 
 
 def test_a_missing_record_and_strange_neighbours(store: Store, tmp_path: Path) -> None:
@@ -356,16 +356,17 @@ def test_only_listed_plain_files_can_be_read(store: Store, tmp_path: Path) -> No
     (directory / "sub").rmdir()
     (directory / "sub").symlink_to(tmp_path / "secret")
     (directory / "unlisted").write_text("x")
-    assert store.file(record.id, "ünï + #%20.pb").read_text() == "x"
+    with store.open(record.id, "ünï + #%20.pb") as file:
+        assert file.read() == b"x"
     session = "plugins/profile/x/vm.xplane.pb"
-    assert store.file(record.id, session) == directory / session
+    store.open(record.id, session).close()
     for path in (
         "link.pb", "pipe.pb", "folder.pb", "sub/x.xplane.pb", "unlisted", "capture.json", "", ".", "plugins",
         f"../{record.id}/{session}", f"./{session}", f"/{session}", f"{directory}/{session}", f"{session}\0",
         session.replace("/", "//"), f"{session}/", "../../../secret/x.xplane.pb", "%2e%2e/x",
     ):  # fmt: skip
         with pytest.raises(UnknownCapture) as error:
-            store.file(record.id, path)
+            store.open(record.id, path)
         assert_sentence(str(error.value), record.id)
 
 

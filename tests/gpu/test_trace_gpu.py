@@ -62,7 +62,7 @@ def planes(store, record):
     import jax
 
     (path,) = [file.path for file in record.files if file.role == "xplane"]
-    data = jax.profiler.ProfileData.from_file(str(store.file(record.id, path)))
+    data = jax.profiler.ProfileData.from_file(str(store.directory(record.id) / path))
     return {plane.name: {line.name: list(line.events) for line in plane.lines} for plane in data.planes}
 
 

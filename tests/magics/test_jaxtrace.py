@@ -48,7 +48,7 @@ def only_record(store):
 
 def xplane(store, record) -> Path:
     (path,) = [file.path for file in record.files if file.role == "xplane"]
-    return store.file(record.id, path)
+    return store.directory(record.id) / path
 
 
 def test_a_cell_is_traced_kept_and_its_value_shown_below_the_card(shell, store):
@@ -173,7 +173,7 @@ def test_perfetto_file_ends_in_no_empty_event(shell, store):
     shell.run("%%jaxtrace --perfetto\nf(x)")
     record = only_record(store)
     (path,) = [file.path for file in record.files if file.role == "perfetto"]
-    trace = json.loads(gzip.decompress(store.file(record.id, path).read_bytes()))
+    trace = json.loads(gzip.decompress((store.directory(record.id) / path).read_bytes()))
     assert trace["traceEvents"][-1] != {}
 
 
@@ -195,7 +195,7 @@ def test_python_functions_are_traced_only_if_asked_for(shell, store, options, ha
 
 def _trace_json(store, record) -> Path:
     (path,) = [file.path for file in record.files if file.role == "trace_json"]
-    return store.file(record.id, path)
+    return store.directory(record.id) / path
 
 
 def test_over_a_million_events_the_json_is_said_to_be_cut(shell, store):

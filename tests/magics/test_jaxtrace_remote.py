@@ -55,7 +55,7 @@ def test_two_programs_become_one_capture_with_a_file_each(shell, store, programs
     assert record.steps["name"] == "remote_step"
     assert 2 < record.steps["count"] < 100
     for file in record.files:
-        assert read_contents(store.file(record.id, file.path)).steps["remote_step"]
+        assert read_contents(store.directory(record.id) / file.path).steps["remote_step"]
     assert shell.names["capture"].name == "both"
 
 
