@@ -1,4 +1,4 @@
-"""Numbers as people read them: times, sizes, counts, percentages and ages, to three significant digits."""
+"""Numbers as people read them: times, sizes, counts and percentages, to three significant digits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 _NONE = "–"
 _SIZES = ("B", "kB", "MB", "GB", "TB", "PB")
-_MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86400
+_MINUTE_S, _HOUR_S = 60, 3600
 
 
 def duration(milliseconds: float | None) -> str:
@@ -79,36 +79,14 @@ def quantity(value: float | None, unit: str) -> str:
     return f"{count(value)} {unit}".strip()
 
 
-def age(created: str, now: datetime | None = None) -> str:
-    """Write how long ago an ISO 8601 time was: 'just now', '5 min ago', '6 days ago', '2026-01-31'."""
-    then = parse_time(created)
-    if then is None:
-        return _NONE
-    seconds = ((now or datetime.now(UTC)) - then).total_seconds()
-    if seconds < _MINUTE_S:  # a clock that is a little ahead is no reason to speak of the future
-        return "just now" if seconds > -_HOUR_S else then.date().isoformat()
-    if seconds < _HOUR_S:
-        return f"{int(seconds // _MINUTE_S)} min ago"
-    if seconds < _DAY_S:
-        return f"{int(seconds // _HOUR_S)} h ago"
-    if seconds < 30 * _DAY_S:
-        return f"{count(int(seconds // _DAY_S), 'day')} ago"
-    return then.date().isoformat()
-
-
 def moment(created: str) -> str:
-    """Write an ISO 8601 time for a place that stays: '2026-11-30 09:41 UTC'."""
-    parsed = parse_time(created)
-    return f"{parsed:%Y-%m-%d %H:%M} UTC" if parsed else _NONE
-
-
-def parse_time(text: str) -> datetime | None:
-    """Read an ISO 8601 time (UTC where it names no zone); None when it is none."""
+    """Write an ISO 8601 time (UTC where it names no zone): '2026-11-30 09:41 UTC'; '–' when it is none."""
     try:
-        parsed = datetime.fromisoformat(text)
+        parsed = datetime.fromisoformat(created)
     except ValueError:
-        return None
-    return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
+        return _NONE
+    parsed = parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
+    return f"{parsed:%Y-%m-%d %H:%M} UTC"
 
 
 def _finite(value: float | None) -> TypeGuard[float]:

@@ -121,6 +121,7 @@ def test_a_number_is_said_once() -> None:
         shown(summary={"headline": headline | {"label": "busy"}, "wall_ms": 20})[1].text.count("14.2 ms") == 1
     )
 
+
 @pytest.mark.parametrize("label", ["wall time", "from start to stop"])
 def test_a_headline_that_is_the_wall_time_keeps_its_own_label(label: str) -> None:
     headline = {"label": label, "value": 5440.0, "unit": "ms"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from datetime import UTC, datetime
 
 import pytest
 
@@ -66,20 +65,6 @@ def test_percent(value: float | None, text: str) -> None:
 )  # fmt: skip
 def test_quantity(value: float | None, unit: str, text: str) -> None:
     assert units.quantity(value, unit) == text
-
-
-@pytest.mark.parametrize(
-    ("created", "text"),
-    [
-        ("2026-11-30T12:00:00Z", "just now"), ("2026-11-30T11:59:01Z", "just now"),
-        ("2026-11-30T12:00:30Z", "just now"),  # another machine's clock is a little ahead
-        ("2026-11-30T11:54:59Z", "5 min ago"), ("2026-11-30T13:00:00+02:00", "1 h ago"),
-        ("2026-11-29T11:59:59Z", "1 day ago"), ("2026-11-24T12:00:00", "6 days ago"),
-        ("2026-01-31T12:00:00Z", "2026-01-31"), ("2027-11-30T12:00:00Z", "2027-11-30"), ("nonsense", "–"),
-    ],
-)  # fmt: skip
-def test_age(created: str, text: str) -> None:
-    assert units.age(created, datetime(2026, 11, 30, 12, tzinfo=UTC)) == text
 
 
 def test_moment() -> None:
