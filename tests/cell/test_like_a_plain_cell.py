@@ -122,7 +122,9 @@ def test_an_indented_cell(shell):
 
 
 def test_a_warning_of_the_compiler_is_shown_once(shell):
-    assert shell.run("%%probe\nx = 1\nx is 1000").text.count("SyntaxWarning") == 1
+    with pytest.warns(SyntaxWarning) as warnings:
+        shell.run("%%probe\nx = 1\nx is 1000")
+    assert len(warnings) == 1
 
 
 @pytest.mark.parametrize("interactivity", ["all", "last", "last_expr_or_assign", "none"])
