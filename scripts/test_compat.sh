@@ -30,7 +30,7 @@ run() {  # PYTHON_VERSION REQUIREMENT...
     touch "$venv/.ready"
   fi
   echo "== Python $1, $("$venv/bin/python" -c 'import jax; print("jax", jax.__version__)')"
-  "$venv/bin/python" -m pytest -q tests/captures tests/cell tests/magics tests/tracing
+  "$venv/bin/python" -m pytest -q tests/captures tests/cell tests/magics tests/timing tests/tracing
 }
 
 require_python 3.11
