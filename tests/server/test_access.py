@@ -7,6 +7,7 @@ import re
 import time
 from urllib.parse import quote
 
+import psutil
 import pytest
 import requests
 import websocket
@@ -93,23 +94,25 @@ def test_what_changes_state_needs_the_xsrf_token(server: Server, publish: Publis
 
 
 AUTHORIZER = """
+from pathlib import Path
+
 from jupyter_server.auth import Authorizer
 
-class ReadOnly(Authorizer):
-    def is_authorized(self, handler, user, action, resource):
-        return resource != "jaxprof" or action == "read"
-
-class Nothing(Authorizer):
-    def is_authorized(self, handler, user, action, resource):
-        return resource != "jaxprof"
+class FromFile(Authorizer):
+    async def is_authorized(self, handler, user, action, resource):
+        allowed = Path(__file__).with_name("allowed").read_text().split()
+        return resource != "jaxprof" or action in allowed
 """
+PROXIED = ["xprof", "xprof/", "xprof/data/plugin/profile/runs", "xprof/-/jaxprof", "xprof/-/run?run=x/y"]
+PROXIED += ["jaxprof-tensorboard", "jaxprof-tensorboard/", "jaxprof-tensorboard/data/runs"]
 
 
-@pytest.mark.parametrize("name", ["ReadOnly", "Nothing"])
-def test_the_authorizer_decides(tmp_path, name: str):
+def test_the_authorizer_decides(tmp_path):
     (tmp_path / "authorizers.py").write_text(AUTHORIZER)
+    allowed = tmp_path / "allowed"
+    allowed.write_text("")
     record = publish_capture(tmp_path / "store", "one", {"a": b"x"})
-    arguments = [f"--ServerApp.authorizer_class=authorizers.{name}"]
+    arguments = ["--ServerApp.authorizer_class=authorizers.FromFile"]
     with running_server("/", tmp_path / "store", arguments=arguments, python_path=[tmp_path]) as server:
         path = f"jaxprof/api/captures/{record.id}"
         reads = ["jaxprof/api/status", "jaxprof/api/captures", path, f"{path}/files/a", f"{path}/archive"]
@@ -119,16 +122,43 @@ def test_the_authorizer_decides(tmp_path, name: str):
             "jaxprof/api/viewers/xprof",
             "jaxprof/api/environment",
         ]
-        for read in reads:
-            assert server.get(read).status_code == (200 if name == "ReadOnly" else 403), read
-        for method, write, body in [
-            ("PATCH", path, {"name": "x"}),
-            ("DELETE", path, None),
-            ("POST", "jaxprof/api/viewers/xprof", {"action": "start"}),
-        ]:
-            answer = server.request(method, write, json=body)
-            assert answer.status_code == 403
-            assert answer.json()["message"]
+        writes = [("PATCH", path, {"name": "x"}), ("DELETE", path, None)]
+        starts = [
+            ("POST", f"jaxprof/api/viewers/{name}", {"action": "start"}) for name in ("xprof", "tensorboard")
+        ]
+
+        def refused(method: str, path: str, body: object = None) -> None:
+            answer = server.request(method, path, json=body)
+            assert answer.status_code == 403, path
+            if "static" not in path and path != "jaxprof/xprof":
+                assert answer.json()["message"].endswith("."), path
+
+        for address in [*reads, *PROXIED]:
+            refused("GET", address)
+        for request in [*writes, *starts]:
+            refused(*request)
+        # Somebody who may read: everything but what changes something, and what would start a viewer.
+        allowed.write_text("read")
+        for address in reads:
+            assert server.get(address).status_code == 200, address
+        for request in [*writes, *starts]:
+            refused(*request)
+        for address in PROXIED:
+            refused("GET", address)
+        assert psutil.Process(server.pid).children() == []
+        allowed.write_text("read execute")
+        for address in PROXIED:
+            assert server.get(address).status_code in (200, 302, 404), address
+        assert server.get("xprof/data/plugin/profile/runs").json() == []
+        # Once they run, reading is enough, until they were stopped.
+        allowed.write_text("read")
+        assert server.get("xprof/data/plugin/profile/runs").json() == []
+        assert server.get("jaxprof-tensorboard/data/runs").json() == []
+        allowed.write_text("execute")
+        refused("GET", "xprof/data/plugin/profile/runs")
+        server.viewer("xprof", "stop")
+        allowed.write_text("read")
+        refused("GET", "xprof/data/plugin/profile/runs")
         assert (tmp_path / "store/captures" / record.id / "a").exists()
 
 
@@ -150,15 +180,23 @@ def test_events_tell_of_changes_and_an_idle_panel_is_no_activity():
         server.viewer("xprof", "start")
         before_xprof = server.get_json("api/status?no_track_activity=1")["last_activity"]
         assert before_xprof > before, "starting a viewer is activity"
-        server.get_json("xprof/data/plugin/profile/runs")
+        profile = "xprof/data/plugin/profile"
+        run = publish_capture(server.store).xprof_run or ""
+        assert json.loads(events.recv())["version"] > event["version"]
+        for idle in ("runs", f"run_tools?run={quote(run)}", "", "bundle.js"):
+            server.get(f"{profile}/{idle}")
         assert server.get_json("api/status?no_track_activity=1")["last_activity"] == before_xprof
+        used = server.get(f"{profile}/data", params={"run": run, "tag": "overview_page", "host": "vm"})
+        assert used.status_code == 200
+        after_use = server.get_json("api/status?no_track_activity=1")["last_activity"]
+        assert after_use > before_xprof, "somebody looks at a tool"
         record = page["captures"][0]
         server.request(
             "PATCH", f"jaxprof/api/captures/{record['id']}?no_track_activity=1", json={"pinned": True}
         )
         assert json.loads(events.recv())["version"] > event["version"]
         server.get_json("jaxprof/api/captures")
-        assert server.get_json("api/status?no_track_activity=1")["last_activity"] > before_xprof
+        assert server.get_json("api/status?no_track_activity=1")["last_activity"] > after_use
         events.settimeout(2)
         with pytest.raises(websocket.WebSocketTimeoutException):
             events.recv()  # nothing changed: nothing is told

@@ -210,7 +210,7 @@ def write_dist_info(site: Path) -> None:
     info.mkdir(parents=True)
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: jupyterlab-jaxprof\nVersion: {version}\n")
     lines: list[str] = []
-    for group, entries in project["entry-points"].items():
+    for group, entries in project.get("entry-points", {}).items():
         lines += [f"[{group}]", *(f"{name} = {target}" for name, target in entries.items()), ""]
     (info / "entry_points.txt").write_text("\n".join(lines))
 

@@ -136,13 +136,24 @@ function xsrfToken() {
   return cookie ? cookie[1] : xsrf;
 }
 
-/** Start the viewer's process; the answer comes when it is ready or has failed. */
+/**
+ * Start the viewer's process; the answer comes when it is ready or has failed.
+ *
+ * Where it runs already nothing is asked of the server that somebody who may only read isn't allowed.
+ */
 async function start() {
-  const state = await request(`jaxprof/api/viewers/${viewer}`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json', 'X-XSRFToken': xsrfToken() },
-    body: JSON.stringify({ action: 'start' })
-  });
+  const path = `jaxprof/api/viewers/${viewer}`;
+  let state = await request(path);
+  if (state.state !== 'running') {
+    state = await request(path, {
+      method: 'POST',
+      headers: {
+        'Content-Type': 'application/json',
+        'X-XSRFToken': xsrfToken()
+      },
+      body: JSON.stringify({ action: 'start' })
+    });
+  }
   if (state.state !== 'running') {
     throw new Failure(state.message || `${title} could not be started.`);
   }

@@ -89,6 +89,11 @@ class ViewerProcess:
         """The running process, or None."""
         return self._process.pid if self._process is not None and self._process.returncode is None else None
 
+    @property
+    def would_start(self) -> bool:
+        """Whether the next connection starts the process: it doesn't run, and nobody is changing that."""
+        return self.pid is None and not self._lock.locked()
+
     def memory_bytes(self) -> int | None:
         """The process's resident memory, or None."""
         if self.pid is None:
