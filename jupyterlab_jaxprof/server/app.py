@@ -42,6 +42,12 @@ class JaxProfApp(ExtensionApp):
     tensorboard_enabled = Bool(True, help="Whether TensorBoard may be started, where it is installed.").tag(
         config=True
     )
+    external_scripts = Bool(
+        True,
+        help="Whether XProf's and TensorBoard's pages, which have this Jupyter server's origin, may load "
+        "scripts and styles from www.gstatic.com (Google's charts and graphs). Without them several tools "
+        "lack their charts and tables, as they do without the internet.",
+    ).tag(config=True)
     viewer_memory_limit_bytes = Integer(
         4 * GIB,
         min=0,
@@ -69,6 +75,7 @@ class JaxProfApp(ExtensionApp):
                 logdir=self.store.captures_dir,
                 limits=Limits(self.viewer_start_timeout_s, self.viewer_memory_limit_bytes),
                 enabled={"xprof": self.xprof_enabled, "tensorboard": self.tensorboard_enabled},
+                external_scripts=self.external_scripts,
             ),
             log=self.log,
         )

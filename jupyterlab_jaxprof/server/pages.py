@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jupyter_server.auth.decorator import authorized
 from jupyter_server.base.handlers import AuthenticatedFileHandler, JupyterHandler
@@ -17,6 +17,9 @@ from tornado import web
 
 from jupyterlab_jaxprof.server.handlers import RESOURCE
 from jupyterlab_jaxprof.server.viewers.registry import SPECS
+
+if TYPE_CHECKING:
+    from jupyterlab_jaxprof.server.app import JaxProfApp
 
 STATIC = Path(__file__).parent / "static"
 
@@ -47,7 +50,8 @@ PAGE = """<!doctype html>
 <link rel="stylesheet" href="{base_url}jaxprof/static/viewer.css?v={stamp}">
 <script type="module" src="{base_url}jaxprof/static/viewer.js?v={stamp}"></script>
 </head>
-<body data-base-url="{base_url}" data-viewer="{viewer}" data-title="{title}" data-xsrf="{xsrf}">
+<body data-base-url="{base_url}" data-viewer="{viewer}" data-title="{title}" data-xsrf="{xsrf}"
+  data-external-scripts="{external_scripts}">
 <main id="status">
 <p id="message" role="status"></p>
 <p id="actions" hidden>
@@ -83,11 +87,13 @@ class PageHandler(JupyterHandler):
         self.set_header("Content-Type", "text/html; charset=utf-8")
         self.set_header("Cache-Control", "no-store")
         self.set_header("Referrer-Policy", "same-origin")
+        app: JaxProfApp = self.settings["jaxprof"]
         values = {
             "base_url": self.base_url,
             "viewer": viewer,
             "title": SPECS[viewer].title,
             "xsrf": self.xsrf_token.decode(),
+            "external_scripts": "yes" if app.external_scripts else "no",
             "stamp": f"{(STATIC / 'viewer.js').stat().st_mtime_ns:x}",
         }
         self.finish(PAGE.format_map({key: escape(value) for key, value in values.items()}))

@@ -41,9 +41,9 @@ class AuthorizedHandler(JupyterHandler):
 
     viewer = ""
 
-    async def prepare(self) -> None:
+    async def prepare(self, *args: Any, **kwargs: Any) -> None:
         """Let a request by if the authorizer allows it."""
-        await super().prepare()
+        await super().prepare(*args, **kwargs)
         user = self.current_user
         if self._finished or not user:  # sent to the login, now or by the method itself
             return

@@ -344,6 +344,63 @@ def test_only_own_pages_may_frame_it(client: Client, run: str):
         assert "X-Frame-Options" not in answer.headers
 
 
+def policies(client: Client, run: str) -> list[dict[str, list[str]]]:
+    """The policies of XProf's pages and data, as directives with their sources."""
+    paths = ("", "bundle.js", "trace_viewer_index.html", f"data?run={run}&tag=overview_page&host=vm")
+    texts = [client.get(f"{P}/{path}").headers["Content-Security-Policy"] for path in paths]
+    return [{part.split()[0]: part.split()[1:] for part in text.split(";")} for text in texts]
+
+
+def test_nothing_comes_from_elsewhere_but_what_xprof_uses(client: Client, run: str):
+    """XProf's own script names every host it loads from; jsdelivr, which its policy allows, isn't one."""
+    assert "jsdelivr" not in body(client.get(f"{P}/bundle.js")).decode()
+    for policy in policies(client, run):
+        assert policy["script-src-elem"] == ["'self'", "'unsafe-inline'", "https://www.gstatic.com"]
+        assert "jsdelivr" not in str(policy)
+
+
+def test_external_scripts_may_be_switched_off(store: Path, run: str):
+    application, _ = xprof_app.build(store / "captures")
+    rules = XProfRules(store / "captures")
+    for policy in policies(Client(Gate(application, rules, external_scripts=False)), run):
+        assert policy["script-src-elem"] == ["'self'", "'unsafe-inline'"]
+        assert policy.pop("frame-src") == ["'self'", "https://ui.perfetto.dev"]
+        assert "'self'" in policy["default-src"]
+        kept = {source for sources in policy.values() for source in sources}
+        assert all(source.startswith("'") or source in ("data:", "blob:") for source in kept), kept
+
+    def without_a_policy(environ, start_response):
+        return Response("<html>", content_type="text/html")(environ, start_response)
+
+    client = Client(Gate(without_a_policy, rules, external_scripts=False))
+    assert "script-src 'self'" in client.get(f"{P}/").headers["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize("rules", [XProfRules, TensorBoardRules])
+def test_no_token_and_no_dots_reach_any_viewer(store: Path, rules: type):
+    seen: list[tuple[str, str]] = []
+
+    def application(environ, start_response):
+        seen.append((environ["PATH_INFO"], environ["QUERY_STRING"]))
+        return Response("{}")(environ, start_response)
+
+    client = Client(Gate(application, rules(store / "captures")))
+    client.get(f"{P}/?token=secret")
+    client.get("/data/runs?a=1&token=secret&%74oken=secret&b=%26token%3D2")
+    for path in (
+        "/data/plugin/scalars/../profile/capture_profile",
+        "/data/plugin/scalars/%2e%2e/profile/capture_profile",
+        "/data/plugin/./profile/capture_profile",
+        "/experiment/defaultExperimentId/../../data/runs",
+        f"{P}/../profile/data",
+    ):
+        sentence(client.get(path), 404)
+    expected = [(f"{P}/", "")]
+    if rules is TensorBoardRules:
+        expected.append(("/data/runs", "a=1&b=%26token%3D2"))
+    assert seen == expected
+
+
 def test_the_script_is_mended(client: Client):
     script = body(client.get(f"{P}/bundle.js")).decode()
     for _, pattern, replacement in bundle.PATCHES:

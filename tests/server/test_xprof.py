@@ -263,9 +263,14 @@ def test_pages_may_be_framed_whatever_the_settings_say():
     settings = (
         '--ServerApp.tornado_settings={"headers": {"Content-Security-Policy": "frame-ancestors \'none\'"}}'
     )
-    with running_server("/", arguments=[settings]) as server:
+    with running_server("/", arguments=[settings, "--JaxProfApp.external_scripts=False"]) as server:
         assert "'none'" in server.get("api/status").headers["Content-Security-Policy"]
         for path in ("jaxprof/xprof", f"{P}/"):
             policy = server.get(path).headers["Content-Security-Policy"]
             assert "frame-ancestors 'self'" in policy
             assert "frame-ancestors 'none'" not in policy
+            assert "gstatic" not in policy
+        assert 'data-external-scripts="no"' in server.get("jaxprof/xprof").text
+        policy = server.get("jaxprof-tensorboard/").headers["Content-Security-Policy"]
+        assert "script-src 'self'" in policy
+        assert "gstatic" not in policy

@@ -13,11 +13,10 @@
  *
  * Messages from it (only from window.parent and this page's own origin):
  *
- *   { source: 'jaxprof', type: 'reload' }            load the viewer's frame again
  *   { source: 'jaxprof', type: 'theme', theme }      'light' | 'dark': the colours around the viewer
  */
 
-const { baseUrl, viewer, title, xsrf } = document.body.dataset;
+const { baseUrl, viewer, title, xsrf, externalScripts } = document.body.dataset;
 const element = id => document.getElementById(id);
 const frame = element('viewer');
 const embedded = window.parent !== window;
@@ -303,8 +302,12 @@ function showNotice(sentence, details = []) {
 
 function showOfflineNotice() {
   if (!remembered() && element('notice').hidden) {
+    const reason =
+      externalScripts === 'no'
+        ? 'This Jupyter server’s settings let nothing be loaded from www.gstatic.com'
+        : 'Your browser doesn’t reach www.gstatic.com';
     showNotice(
-      'Your browser doesn’t reach www.gstatic.com, from where XProf loads its charts: some tools are incomplete.',
+      `${reason}, where XProf’s charts come from: some tools are incomplete.`,
       OFFLINE.map(([tools, what]) => `${tools}: ${what}`)
     );
   }
@@ -333,23 +336,20 @@ async function open() {
     }
   } catch (error) {
     if (!(error instanceof Failure)) {
-      throw error;
+      console.error(error);
     }
-    show('failed', error.message);
+    show(
+      'failed',
+      error instanceof Failure
+        ? error.message
+        : `${title} could not be shown: an unexpected answer of the server (${error}).`
+    );
     return;
   }
   setTitle();
   frame.hidden = false;
   frame.contentWindow.location.replace(viewerAddress());
   show('ready', '');
-}
-
-function reload() {
-  if (status === 'ready' && frameDocument()) {
-    frame.contentWindow.location.reload();
-  } else {
-    void open();
-  }
 }
 
 function setTheme(theme) {
@@ -366,9 +366,7 @@ window.addEventListener('message', event => {
   ) {
     return;
   }
-  if (event.data?.source === 'jaxprof' && event.data.type === 'reload') {
-    reload();
-  } else if (event.data?.source === 'jaxprof' && event.data.type === 'theme') {
+  if (event.data?.source === 'jaxprof' && event.data.type === 'theme') {
     setTheme(event.data.theme);
   }
 });

@@ -14,13 +14,15 @@ import traceback
 from collections.abc import Callable, Generator, Iterable
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
+from urllib.parse import unquote_plus
 
 from werkzeug.wrappers import Response
+
+from jupyterlab_jaxprof.server.viewers.protocol import READY_PATH
 
 Environ = dict[str, Any]
 Application = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 
-READY_PATH = "/-/jaxprof"
 # jupyter-server-proxy answers 599, with no word why, to a body over 100 MiB (tornado's max_buffer_size); the
 # head of the answer counts too.
 MAX_BODY_BYTES = 104_857_600 - (1 << 20)
@@ -29,6 +31,10 @@ CREDENTIALS = (
     *("HTTP_COOKIE", "HTTP_AUTHORIZATION", "HTTP_X_XSRFTOKEN", "HTTP_PROXY_AUTHORIZATION"),
     *("HTTP_REFERER", "REQUEST_URI", "RAW_URI"),
 )
+# Jupyter takes its token from the query as well.
+CREDENTIAL_PARAMETERS = frozenset(["token"])
+# XProf and its plugin in TensorBoard allow this host, from which no tool of theirs loads anything.
+UNUSED_SOURCE = "https://cdn.jsdelivr.net/npm/"
 
 
 class Refused(Exception):
@@ -68,10 +74,13 @@ class Rules(Protocol):
 class Gate:
     """The WSGI application that is served: the viewer's, behind its rules."""
 
-    def __init__(self, application: Application, rules: Rules, *, notice: str = "") -> None:
+    def __init__(
+        self, application: Application, rules: Rules, *, notice: str = "", external_scripts: bool = True
+    ) -> None:
         self._application = application
         self._rules = rules
         self._notice = notice
+        self._external_scripts = external_scripts
         self._lock = threading.Lock()
         self._busy = 0
         self._served = 0
@@ -105,9 +114,9 @@ class Gate:
                 self._idle_since = time.monotonic()
 
     def _answer(self, environ: Environ) -> Response:
-        for name in CREDENTIALS:
-            environ.pop(name, None)
+        _remove_credentials(environ)
         try:
+            _require_plain_path(environ)
             response = self._rules.check(environ)
             if response is None:
                 with self._rules.working(environ):
@@ -119,7 +128,7 @@ class Gate:
         except Exception as error:  # noqa: BLE001 - else the connection is just dropped
             traceback.print_exc(file=sys.stderr)
             response = json_response(500, {"message": self._rules.explain(environ, error)})
-        _allow_own_frames(response)
+        _confine(response, external_scripts=self._external_scripts)
         return response
 
     def _within_limit(self, response: Response) -> Response:
@@ -143,12 +152,43 @@ def json_response(status: int, data: Any) -> Response:
     )
 
 
-def _allow_own_frames(response: Response) -> None:
-    """Only pages of this server may frame the viewer, and those may."""
-    policy = response.headers.get("Content-Security-Policy", "")
-    parts = [
-        part for part in policy.split(";") if part.strip() and not part.strip().startswith("frame-ancestors")
-    ]
-    response.headers["Content-Security-Policy"] = ";".join([*parts, "frame-ancestors 'self'"])
+def _remove_credentials(environ: Environ) -> None:
+    for name in CREDENTIALS:
+        environ.pop(name, None)
+    parts = environ.get("QUERY_STRING", "").split("&")
+    environ["QUERY_STRING"] = "&".join(
+        part for part in parts if unquote_plus(part.partition("=")[0]) not in CREDENTIAL_PARAMETERS
+    )
+
+
+def _require_plain_path(environ: Environ) -> None:
+    """Refuse what a viewer might take for another address than its rules have checked."""
+    if {".", ".."} & set(environ.get("PATH_INFO", "").split("/")):
+        raise Refused(404, "There is no such address: it has '.' or '..' in its path.")
+
+
+def _confine(response: Response, *, external_scripts: bool) -> None:
+    """Only pages of this server may frame the viewer, and those may; no more comes from elsewhere than must.
+
+    Without `external_scripts` nothing at all does, except into a frame of another origin.
+    """
+    policy: list[str] = []
+    for directive in response.headers.get("Content-Security-Policy", "").split(";"):
+        name, *sources = directive.split() or [""]
+        if not name or name == "frame-ancestors":
+            continue
+        if external_scripts or name == "frame-src":
+            sources = [source for source in sources if source != UNUSED_SOURCE]
+        else:
+            sources = [source for source in sources if not _is_external(source)]
+        policy.append(" ".join([name, *(sources or ["'none'"])]))
+    if not external_scripts and not any(part.startswith(("default-src", "script-src")) for part in policy):
+        policy.append("script-src 'self' 'unsafe-inline' 'unsafe-eval'")
+    response.headers["Content-Security-Policy"] = ";".join([*policy, "frame-ancestors 'self'"])
     response.headers.pop("X-Frame-Options", None)
     response.headers["X-Content-Type-Options"] = "nosniff"
+
+
+def _is_external(source: str) -> bool:
+    """Whether a source of a policy is a host or a scheme, rather than a keyword, a hash or own data."""
+    return not source.startswith("'") and source not in ("data:", "blob:", "filesystem:")

@@ -26,13 +26,13 @@ import psutil
 
 from jupyterlab_jaxprof.server.viewers import sockets
 from jupyterlab_jaxprof.server.viewers.child_environment import viewer_environment
+from jupyterlab_jaxprof.server.viewers.protocol import READY_PATH
 
 STOP_TIMEOUT_S = 8.0
 WATCH_INTERVAL_S = 5.0
 IDLE_BEFORE_RESTART_S = 10.0
 RETRY_AFTER_S = 5.0
 LOG_TAIL_BYTES = 16 * 1024
-READY_PATH = "/-/jaxprof"
 
 
 class State(StrEnum):

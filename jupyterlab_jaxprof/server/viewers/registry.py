@@ -36,6 +36,7 @@ class ViewerSettings:
     logdir: Path
     limits: Limits
     enabled: Mapping[str, bool]
+    external_scripts: bool = True
 
 
 class Viewers:
@@ -54,7 +55,7 @@ class Viewers:
                 continue
             process = ViewerProcess(
                 spec,
-                ("--logdir", str(self.settings.logdir)),
+                self._arguments(),
                 self.settings.limits,
                 self.log,
                 sockets.path(name),
@@ -69,6 +70,10 @@ class Viewers:
                 self.log.warning("%s", self._problems[name])
             else:
                 self._processes[name] = process
+
+    def _arguments(self) -> tuple[str, ...]:
+        external = () if self.settings.external_scripts else ("--no-external-scripts",)
+        return ("--logdir", str(self.settings.logdir), *external)
 
     async def close(self) -> None:
         """End them all."""

@@ -49,6 +49,9 @@ def parser(description: str) -> argparse.ArgumentParser:
     arguments.add_argument("--parent", type=int, required=True, help="process id of the Jupyter server")
     arguments.add_argument("--socket", type=Path, required=True, help="path of the socket")
     arguments.add_argument("--logdir", type=Path, required=True, help="directory of the captures")
+    arguments.add_argument(
+        "--no-external-scripts", action="store_true", help="let the pages load nothing from other hosts"
+    )
     return arguments
 
 

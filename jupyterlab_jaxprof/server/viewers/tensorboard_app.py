@@ -114,7 +114,8 @@ def main() -> None:
     options = serve.parser(__doc__ or "").parse_args()
     serve.prepare(options.parent)
     application = build(options.logdir)
-    serve.serve(Gate(application, TensorBoardRules(options.logdir)), options)
+    rules = TensorBoardRules(options.logdir)
+    serve.serve(Gate(application, rules, external_scripts=not options.no_external_scripts), options)
 
 
 if __name__ == "__main__":

@@ -41,7 +41,13 @@ def main() -> None:
     options = serve.parser(__doc__ or "").parse_args()
     serve.prepare(options.parent)
     application, notice = build(options.logdir)
-    serve.serve(Gate(application, XProfRules(options.logdir), notice=notice), options)
+    gate = Gate(
+        application,
+        XProfRules(options.logdir),
+        notice=notice,
+        external_scripts=not options.no_external_scripts,
+    )
+    serve.serve(gate, options)
 
 
 if __name__ == "__main__":
