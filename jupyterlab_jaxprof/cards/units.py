@@ -50,7 +50,8 @@ def count(number: float | None, noun: str = "", plural: str = "") -> str:
     """Write a number with thousands set apart, and its noun: '1 step', '1,000,000 steps', '2 indices'."""
     if not _finite(number):
         return _NONE
-    written = f"{number:,.0f}" if float(number).is_integer() else f"{number:,.3g}"
+    is_whole = float(number).is_integer() or _rounded(abs(number)) >= 1000
+    written = f"{number:,.0f}" if is_whole else f"{number:.3g}"
     if not noun:
         return written
     return f"{written} {noun if number == 1 else plural or noun + 's'}"

@@ -1,29 +1,80 @@
-/** Numbers and times as the panel shows them. */
+/** Numbers and times as the panel shows them; those of cards/units.py, whose cards stand beside them, are the same. */
 
 const NO_BREAK_SPACE = '\u00a0';
+const NONE = '–';
 
-/** Bytes in decimal units, three digits: '12.3 MB'. */
-export function formatBytes(bytes: number): string {
-  return scaled(bytes, 1000, ['B', 'kB', 'MB', 'GB', 'TB', 'PB']);
-}
+const TIME_UNITS: [string, number, number][] = [
+  ['ns', 1e6, 1000],
+  ['µs', 1e3, 1000],
+  ['ms', 1, 1000],
+  ['s', 1e-3, 60]
+];
+const SIZE_UNITS = ['kB', 'MB', 'GB', 'TB', 'PB'];
+
+type Value = number | null | undefined;
 
 /** A duration given in milliseconds, three digits: '480 µs', '12.3 ms', '2 min 5 s'. */
-export function formatMilliseconds(ms: number): string {
-  const seconds = Math.round(ms / 1000);
-  if (seconds >= 3600) {
-    const minutes = Math.round(seconds / 60);
-    return two(Math.floor(minutes / 60), 'h', minutes % 60, 'min');
+export function formatMilliseconds(ms: Value): string {
+  if (!isFinite(ms)) {
+    return NONE;
   }
-  if (seconds >= 60) {
-    return two(Math.floor(seconds / 60), 'min', seconds % 60, 's');
+  const sign = ms < 0 ? '-' : '';
+  const size = Math.abs(ms);
+  if (size === 0) {
+    return unit('0', 'ms');
   }
-  return ms >= 1000
-    ? unit(ms / 1000, 's')
-    : ms >= 1 || ms === 0
-      ? unit(ms, 'ms')
-      : ms >= 0.001
-        ? unit(ms * 1000, 'µs')
-        : unit(ms * 1e6, 'ns');
+  for (const [name, factor, limit] of TIME_UNITS) {
+    if (significant(size * factor) < limit) {
+      return sign + unit(digits(size * factor), name);
+    }
+  }
+  const seconds = whole(size / 1000);
+  const minutes = whole(size / 60_000);
+  if (seconds < 3600) {
+    return sign + two(seconds, 60, 'min', 's');
+  }
+  if (minutes < 48 * 60) {
+    return sign + two(minutes, 60, 'h', 'min');
+  }
+  return sign + two(Math.floor(minutes / 60), 24, 'd', 'h');
+}
+
+/** Bytes in decimal units, three digits: '12.3 MB'. */
+export function formatBytes(bytes: Value): string {
+  if (!isFinite(bytes)) {
+    return NONE;
+  }
+  const sign = bytes < 0 ? '-' : '';
+  let size = Math.abs(bytes);
+  if (size < 1000) {
+    return sign + unit(fixed(size, 0), 'B');
+  }
+  let name = '';
+  for (name of SIZE_UNITS) {
+    size /= 1000;
+    if (significant(size) < 1000) {
+      break;
+    }
+  }
+  return sign + unit(digits(size), name);
+}
+
+/** A percentage: '0.35 %', '92 %'; never '100 %' for less, or '0 %' for more. */
+export function formatPercent(value: Value): string {
+  if (!isFinite(value)) {
+    return NONE;
+  }
+  const size = Math.abs(value);
+  if (size > 0 && size < 0.01) {
+    return unit('< 0.01', '%');
+  }
+  const text =
+    size > 0 && size < 10
+      ? String(significant(value, 2))
+      : value > 99 && value < 100
+        ? String(Math.floor(value * 10) / 10)
+        : fixed(value, 0);
+  return unit(text, '%');
 }
 
 const MILLISECONDS: Record<string, number> = {
@@ -33,19 +84,19 @@ const MILLISECONDS: Record<string, number> = {
   s: 1e3
 };
 
-/** The one number that matters of a capture. */
-export function formatQuantity(value: number, quantityUnit: string): string {
+/** A value with a record's unit: `ms`, `us`, `ns`, `s`, `bytes`, `percent` or any other. */
+export function formatQuantity(value: Value, quantityUnit: string): string {
   const scale = MILLISECONDS[quantityUnit];
   if (scale !== undefined) {
-    return formatMilliseconds(value * scale);
+    return formatMilliseconds(isFinite(value) ? value * scale : null);
   }
   switch (quantityUnit) {
     case 'bytes':
       return formatBytes(value);
     case 'percent':
-      return unit(value, '%');
+      return formatPercent(value);
     default:
-      return quantityUnit ? unit(value, quantityUnit) : digits(value);
+      return quantityUnit ? unit(count(value), quantityUnit) : count(value);
   }
 }
 
@@ -85,33 +136,67 @@ export function baseName(path: string): string {
   return path.split('/').pop() ?? path;
 }
 
-function scaled(value: number, base: number, units: readonly string[]): string {
-  let power = 0;
-  // 999.5 would be written as 1000.
-  while (Math.abs(value) >= base - 0.5 && power < units.length - 1) {
-    value /= base;
-    power += 1;
+function isFinite(value: Value): value is number {
+  return Number.isFinite(value);
+}
+
+/** A number with thousands set apart. */
+function count(value: Value): string {
+  if (!isFinite(value)) {
+    return NONE;
   }
-  return power === 0
-    ? `${value}${NO_BREAK_SPACE}${units[0] ?? ''}`
-    : unit(value, units[power] ?? '');
+  return Number.isInteger(value) || significant(Math.abs(value)) >= 1000
+    ? Number(fixed(value, 0)).toLocaleString('en-US')
+    : String(significant(value));
 }
 
-function unit(value: number, name: string): string {
-  return `${digits(value)}${NO_BREAK_SPACE}${name}`;
+function unit(text: string, name: string): string {
+  return `${text}${NO_BREAK_SPACE}${name}`;
 }
 
-function two(
-  first: number,
-  firstUnit: string,
-  second: number,
-  secondUnit: string
-): string {
-  return `${first}${NO_BREAK_SPACE}${firstUnit} ${second}${NO_BREAK_SPACE}${secondUnit}`;
+/** '2 min 5 s' for 125 seconds; a part of nothing is left out. */
+function two(value: number, size: number, name: string, rest: string): string {
+  const first = unit(String(Math.floor(value / size)), name);
+  return value % size ? `${first} ${unit(String(value % size), rest)}` : first;
 }
 
-/** Three significant digits, no exponent. */
+/** Three significant digits of a value below 1,000, without an exponent. */
 function digits(value: number): string {
-  const size = Math.abs(value);
-  return value.toFixed(size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2);
+  const size = significant(value);
+  return fixed(size, size >= 100 ? 0 : size >= 10 ? 1 : 2);
+}
+
+// JavaScript rounds a tie up and Python to the even digit. A tie is one in binary too: its further digits are zeros.
+const FURTHER = 25;
+const TIE = /^50*$/;
+
+/** Round to some significant digits. */
+function significant(value: number, places = 3): number {
+  const [mantissa = '', exponent = '0'] = value
+    .toExponential(places - 1 + FURTHER)
+    .split('e');
+  return isEvenTie(mantissa)
+    ? Number(`${mantissa.slice(0, -FURTHER)}e${exponent}`)
+    : Number(value.toExponential(places - 1));
+}
+
+/** Write with a number of decimals. */
+function fixed(value: number, places: number): string {
+  const exact = value.toFixed(places + FURTHER);
+  return isEvenTie(exact)
+    ? exact.slice(0, -FURTHER).replace(/\.$/, '')
+    : value.toFixed(places);
+}
+
+/** Whether the last 25 digits are a half, and the digit before them is even. */
+function isEvenTie(text: string): boolean {
+  return (
+    TIE.test(text.slice(-FURTHER)) &&
+    /[02468]\.?$/.test(text.slice(0, -FURTHER))
+  );
+}
+
+/** The nearest whole number. */
+function whole(value: number): number {
+  return Number(fixed(value, 0));
 }

@@ -17,16 +17,16 @@ export interface ICaptureFile {
 
 export interface IHeadline {
   label: string;
-  value: number;
+  value: number | null;
   unit: string;
 }
 
 export interface ISteps {
   name: string;
   count: number;
-  median_ms: number;
-  min_ms: number;
-  max_ms: number;
+  median_ms?: number | null;
+  min_ms?: number | null;
+  max_ms?: number | null;
 }
 
 /** A record that can't be read has a `problem`, and an empty summary. */
@@ -87,6 +87,9 @@ export interface ICapturePage {
   size_limit_bytes: number | null;
   over_limit: IOverLimit;
   problems: string[];
+  /** Those of the whole store, sorted, whatever the filters. */
+  kinds: string[];
+  notebooks: string[];
 }
 
 /** Filters of the list; an empty string filters nothing. */
