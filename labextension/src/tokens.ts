@@ -1,6 +1,7 @@
 import { Token } from '@lumino/coreutils';
 
 import type { Server } from './api/server';
+import type { ViewerName } from './api/types';
 
 /** The server's half, as the plugins share it. */
 export const IServer = new Token<Server>(
@@ -13,6 +14,7 @@ export namespace CommandIDs {
   export const refresh = 'jaxprof:refresh';
   export const open = 'jaxprof:open';
   export const openAnother = 'jaxprof:open-another';
+  export const openInTensorboard = 'jaxprof:open-in-tensorboard';
   export const download = 'jaxprof:download';
   export const downloadArchive = 'jaxprof:download-archive';
   export const rename = 'jaxprof:rename';
@@ -26,3 +28,9 @@ export namespace CommandIDs {
   export const restartXprof = 'jaxprof:restart-xprof';
   export const stopXprof = 'jaxprof:stop-xprof';
 }
+
+/** The commands that open a viewer, at `{run, tool, host}` or at none. */
+export const OPEN_VIEWER: Record<ViewerName, string> = {
+  xprof: CommandIDs.openXprof,
+  tensorboard: CommandIDs.openTensorboard
+};

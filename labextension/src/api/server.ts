@@ -4,7 +4,7 @@ import { Signal } from '@lumino/signaling';
 import { VERSION } from '../version';
 import type { Client, IRequestOptions } from './client';
 import { problemOfError, RequestProblem } from './problem';
-import type { IServerStatus } from './types';
+import type { IServerStatus, ViewerName } from './types';
 import { API } from './types';
 
 /** What is known of the server's half; the panel and the viewers' tabs share one. */
@@ -30,6 +30,11 @@ export class Server {
   get otherVersion(): string | null {
     const version = this._status?.version;
     return version === undefined || version === VERSION ? null : version;
+  }
+
+  /** Whether the server has this viewer, as far as is known. */
+  isAvailable(viewer: ViewerName): boolean {
+    return this._status?.viewers[viewer].available === true;
   }
 
   /** Ask for the status. Never rejects: a failure is the `problem`. */

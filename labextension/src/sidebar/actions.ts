@@ -7,13 +7,22 @@ import {
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { problemOfError } from '../api/problem';
-import type { CaptureChanges, ICaptureRow, IOverLimit } from '../api/types';
+import type {
+  CaptureChanges,
+  ICaptureRow,
+  IOverLimit,
+  ViewerName
+} from '../api/types';
 import { archiveUrl, fileUrl } from '../api/urls';
 import { formatBytes } from '../format';
 import type { CapturesModel } from './model';
 
-/** Open XProf at a run. */
-export type OpenRun = (run: string, another: boolean) => void;
+/** Open a viewer at a run. */
+export type OpenRun = (
+  viewer: ViewerName,
+  run: string,
+  another: boolean
+) => void;
 
 /** What can be done with a capture. A failure is told in a notification; nothing rejects. */
 export class Actions {
@@ -26,9 +35,15 @@ export class Actions {
   /** Open the capture in XProf; one that XProf can't read shows its details instead. */
   open(row: ICaptureRow, another = false): void {
     if (row.xprof_run) {
-      this._openRun(row.xprof_run, another);
+      this._openRun('xprof', row.xprof_run, another);
     } else {
       this.model.setDetailsOpen(true);
+    }
+  }
+
+  openInTensorboard(row: ICaptureRow): void {
+    if (row.xprof_run) {
+      this._openRun('tensorboard', row.xprof_run, false);
     }
   }
 
@@ -63,10 +78,12 @@ export class Actions {
     await this._update(row, { pinned: !row.pinned }, message);
   }
 
-  async saveNotes(row: ICaptureRow, notes: string): Promise<void> {
-    if (notes !== row.notes) {
-      await this._update(row, { notes }, this._trans.__('Notes saved'));
-    }
+  /** Whether the notes are in the store now. */
+  async saveNotes(row: ICaptureRow, notes: string): Promise<boolean> {
+    return (
+      notes === row.notes ||
+      this._update(row, { notes }, this._trans.__('Notes saved'))
+    );
   }
 
   async delete(row: ICaptureRow): Promise<void> {
@@ -143,12 +160,14 @@ export class Actions {
     row: ICaptureRow,
     changes: CaptureChanges,
     message: string
-  ): Promise<void> {
+  ): Promise<boolean> {
     try {
       await this.model.update(row, changes);
       this.model.announce(message);
+      return true;
     } catch (error) {
       this._tell(this._trans.__('The change was not saved.'), error);
+      return false;
     }
   }
 

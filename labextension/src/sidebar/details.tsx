@@ -6,6 +6,8 @@ import { problemOfError } from '../api/problem';
 import type { ICapture, ICaptureRow } from '../api/types';
 import { baseName, formatBytes, formatMilliseconds } from '../format';
 import type { Actions } from './actions';
+import { Notes } from './notes';
+import { Path } from './path';
 import { kindName, statusName } from './row';
 
 interface IDetailsProps {
@@ -56,7 +58,7 @@ export function Details(props: IDetailsProps): React.JSX.Element {
   );
 }
 
-/** Ask for the whole record, anew when the row has changed. */
+/** Ask for the whole record; what of it may change stands in the row, which is always up to date. */
 function useCapture(
   row: ICaptureRow,
   actions: Actions
@@ -95,38 +97,7 @@ function Facts(props: {
   trans: TranslationBundle;
 }): React.JSX.Element {
   const { row, capture, actions, trans } = props;
-  const { wall_ms: wall, steps } = row.summary;
-  const environment = capture?.environment;
-  const created = new Date(row.created).toLocaleString(undefined, {
-    dateStyle: 'medium',
-    timeStyle: 'medium'
-  });
-  const facts: [string, React.ReactNode][] = [
-    [trans.__('Kind'), kindName(row.kind, trans)],
-    [trans.__('Created'), created],
-    [trans.__('Notebook'), row.notebook && <Path path={row.notebook} />],
-    [trans.__('Magic'), row.magic],
-    [
-      trans.__('Steps'),
-      steps
-        ? trans.__(
-            '%1 × %2, median %3 (%4 to %5)',
-            steps.count,
-            steps.name,
-            formatMilliseconds(steps.median_ms),
-            formatMilliseconds(steps.min_ms),
-            formatMilliseconds(steps.max_ms)
-          )
-        : ''
-    ],
-    [
-      trans.__('Wall time'),
-      typeof wall === 'number' ? formatMilliseconds(wall) : ''
-    ],
-    [trans.__('Devices'), devicesOf(capture)],
-    [trans.__('JAX'), environment?.jax ?? ''],
-    [trans.__('Host'), environment?.host ?? '']
-  ];
+  const facts = [...factsOfRow(row, trans), ...factsOfRun(capture, trans)];
   return (
     <dl className="jp-JaxProf-facts">
       {facts
@@ -159,13 +130,52 @@ function Facts(props: {
   );
 }
 
-/** A path on one line; where it is too long its beginning is left out, which tells less than its end. */
-function Path(props: { path: string }): React.JSX.Element {
-  return (
-    <div className="jp-JaxProf-path" title={props.path}>
-      <bdi>{props.path}</bdi>
-    </div>
-  );
+/** A name and its value; one whose value is empty is not shown. */
+type Fact = [string, React.ReactNode];
+
+/** What was run when, and what it measured. */
+function factsOfRow(row: ICaptureRow, trans: TranslationBundle): Fact[] {
+  const { wall_ms: wall, steps } = row.summary;
+  const created = new Date(row.created).toLocaleString(undefined, {
+    dateStyle: 'medium',
+    timeStyle: 'medium'
+  });
+  return [
+    [trans.__('Kind'), kindName(row.kind, trans)],
+    [trans.__('Created'), created],
+    [trans.__('Notebook'), row.notebook && <Path path={row.notebook} />],
+    [trans.__('Magic'), row.magic],
+    [
+      trans.__('Steps'),
+      steps
+        ? trans.__(
+            '%1 × %2, median %3 (%4 to %5)',
+            steps.count,
+            steps.name,
+            formatMilliseconds(steps.median_ms),
+            formatMilliseconds(steps.min_ms),
+            formatMilliseconds(steps.max_ms)
+          )
+        : ''
+    ],
+    [
+      trans.__('Wall time'),
+      typeof wall === 'number' ? formatMilliseconds(wall) : ''
+    ]
+  ];
+}
+
+/** Where it ran; empty until the whole record is there. */
+function factsOfRun(
+  capture: ICapture | null,
+  trans: TranslationBundle
+): Fact[] {
+  const environment = capture?.environment;
+  return [
+    [trans.__('Devices'), devicesOf(capture)],
+    [trans.__('JAX'), environment?.jax ?? ''],
+    [trans.__('Host'), environment?.host ?? '']
+  ];
 }
 
 /** '8 × NVIDIA H200', one part for each kind of device. */
@@ -218,26 +228,6 @@ function Files(props: IDetailsProps): React.JSX.Element | null {
           </li>
         ))}
       </ul>
-    </>
-  );
-}
-
-/** The user's notes, saved when the field is left. */
-function Notes(props: IDetailsProps): React.JSX.Element {
-  const { row, actions, trans } = props;
-  return (
-    <>
-      <h4>{trans.__('Notes')}</h4>
-      <textarea
-        className="jp-JaxProf-notes jp-mod-styled"
-        aria-label={trans.__('Notes')}
-        placeholder={trans.__('What was this run about?')}
-        defaultValue={row.notes}
-        rows={3}
-        onBlur={event => {
-          void actions.saveNotes(row, event.currentTarget.value);
-        }}
-      />
     </>
   );
 }

@@ -69,15 +69,6 @@ export class CapturesModel extends VDomModel {
     return this._loading > 0;
   }
 
-  /** The kinds and notebooks seen so far, for the filters. */
-  get kinds(): readonly string[] {
-    return [...this._kinds].sort();
-  }
-
-  get notebooks(): readonly string[] {
-    return [...this._notebooks].sort();
-  }
-
   /** The selected capture; its row may be out of the loaded pages. */
   get selectedId(): string | null {
     return this._selectedId;
@@ -269,7 +260,7 @@ export class CapturesModel extends VDomModel {
           return false;
         }
         rows.set(page, answer);
-        this._note(answer);
+        this._totals = answer;
       }
       this._retryMs = FIRST_RETRY_MS;
       return true;
@@ -281,18 +272,6 @@ export class CapturesModel extends VDomModel {
     } finally {
       this._loading -= 1;
       pages.forEach(page => asked.delete(page));
-    }
-  }
-
-  private _note(answer: ICapturePage): void {
-    this._totals = answer;
-    for (const row of answer.captures) {
-      if (row.kind) {
-        this._kinds.add(row.kind);
-      }
-      if (row.notebook) {
-        this._notebooks.add(row.notebook);
-      }
     }
   }
 
@@ -326,6 +305,4 @@ export class CapturesModel extends VDomModel {
   private _announcement = '';
   private _retry = 0;
   private _retryMs = FIRST_RETRY_MS;
-  private readonly _kinds = new Set<string>();
-  private readonly _notebooks = new Set<string>();
 }

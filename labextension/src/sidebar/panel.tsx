@@ -120,9 +120,13 @@ function Panel(props: IPanelOptions): React.JSX.Element {
         <Footer
           totals={model.totals}
           filtered={model.isFiltered}
+          storePath={model.server.status?.store.path ?? ''}
           trans={trans}
           onDeleteOldest={over => {
             void actions.deleteOldest(over);
+          }}
+          onCopyPath={path => {
+            actions.copy(path, trans.__('Path copied'));
           }}
         />
       )}
@@ -134,7 +138,7 @@ function Panel(props: IPanelOptions): React.JSX.Element {
 }
 
 function Body(props: IPanelOptions & { now: Date }): React.JSX.Element {
-  const { model, actions, trans, insertLine, now } = props;
+  const { model, trans } = props;
   const problem = model.server.problem;
   const totals = model.totals;
   if (problem) {
@@ -146,51 +150,59 @@ function Body(props: IPanelOptions & { now: Date }): React.JSX.Element {
   if (!totals) {
     return <Loading trans={trans} />;
   }
-  const insert = insertLine();
   return (
     <>
       <Warnings model={model} trans={trans} />
       {(totals.total > 0 || model.isFiltered) && (
         <Filters
           query={model.query}
-          kinds={model.kinds}
-          notebooks={model.notebooks}
+          kinds={totals.kinds}
+          notebooks={totals.notebooks}
           trans={trans}
           onChange={changes => {
             void model.filter(changes);
           }}
         />
       )}
-      {model.rows.length > 0 ? (
-        <CaptureList
-          key={JSON.stringify(model.query)}
-          model={model}
-          actions={actions}
-          now={now}
-          trans={trans}
-        />
-      ) : model.isFiltered ? (
-        <NothingFound
-          trans={trans}
-          onClear={() => {
-            void model.clearFilters();
-          }}
-        />
-      ) : (
-        <EmptyState
-          trans={trans}
-          onCopy={() => {
-            actions.copy(`${EXAMPLE_LINE}\n`, trans.__('Copied'));
-          }}
-          onInsert={
-            insert &&
-            (() => {
-              insert(EXAMPLE_LINE);
-            })
-          }
-        />
-      )}
+      <Captures {...props} />
     </>
+  );
+}
+
+/** The list, or why there is nothing in it. */
+function Captures(props: IPanelOptions & { now: Date }): React.JSX.Element {
+  const { model, actions, trans, insertLine, now } = props;
+  if (model.rows.length > 0) {
+    return (
+      <CaptureList
+        key={JSON.stringify(model.query)}
+        model={model}
+        actions={actions}
+        now={now}
+        trans={trans}
+      />
+    );
+  }
+  if (model.isFiltered) {
+    const clear = (): void => {
+      void model.clearFilters();
+    };
+    return <NothingFound trans={trans} onClear={clear} />;
+  }
+  const insert = insertLine();
+  return (
+    <EmptyState
+      trans={trans}
+      onCopy={() => {
+        actions.copy(`${EXAMPLE_LINE}\n`, trans.__('Copied'));
+      }}
+      onInsert={
+        insert &&
+        (() => {
+          insert(EXAMPLE_LINE);
+        })
+      }
+    />
   );
 }
 

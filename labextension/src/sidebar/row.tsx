@@ -1,5 +1,5 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
-import { ellipsesIcon, launchIcon } from '@jupyterlab/ui-components';
+import { classes, ellipsesIcon, launchIcon } from '@jupyterlab/ui-components';
 import React from 'react';
 
 import type { ICaptureRow } from '../api/types';
@@ -86,32 +86,26 @@ export function CaptureRow(props: IRowProps): React.JSX.Element {
   const created = new Date(row.created);
   const age = formatAge(created, now);
   const Icon = kindIcon(row.kind);
-  const classes = ['jp-JaxProf-row'];
-  if (selected) {
-    classes.push('jp-mod-selected');
-  }
-  if (renaming) {
-    classes.push('jp-mod-editing');
-  }
+  const select = (): void => {
+    props.onSelect(row);
+  };
   return (
     <div
       role="row"
-      className={classes.join(' ')}
+      className={classes(
+        'jp-JaxProf-row',
+        selected && 'jp-mod-selected',
+        renaming && 'jp-mod-editing'
+      )}
       style={{ top }}
       data-id={row.id}
       aria-rowindex={index + 1}
       aria-selected={selected}
       aria-label={labelOf(row, age, trans)}
       tabIndex={selected ? 0 : -1}
-      onMouseDown={() => {
-        props.onSelect(row);
-      }}
-      onFocus={() => {
-        props.onSelect(row);
-      }}
-      onContextMenu={() => {
-        props.onSelect(row);
-      }}
+      onMouseDown={select}
+      onFocus={select}
+      onContextMenu={select}
       onDoubleClick={() => {
         if (!renaming) {
           props.onOpen(row);
@@ -135,23 +129,7 @@ export function CaptureRow(props: IRowProps): React.JSX.Element {
         )}
         <MetaLine row={row} age={age} created={created} trans={trans} />
       </div>
-      <div role="gridcell" className="jp-JaxProf-numbers">
-        <div
-          className="jp-JaxProf-headline"
-          title={row.summary.headline?.label}
-        >
-          {headlineOf(row)}
-        </div>
-        <div
-          title={trans.__(
-            'Files: %1. On disk, with the caches of XProf: %2.',
-            formatBytes(row.size_bytes),
-            formatBytes(row.disk_bytes)
-          )}
-        >
-          {formatBytes(row.size_bytes)}
-        </div>
-      </div>
+      <Numbers row={row} trans={trans} />
       <RowButtons {...props} />
     </div>
   );
@@ -205,6 +183,30 @@ function MetaLine(props: {
           {baseName(row.notebook)}
         </span>
       )}
+    </div>
+  );
+}
+
+function Numbers(props: {
+  row: ICaptureRow;
+  trans: TranslationBundle;
+}): React.JSX.Element {
+  const { row, trans } = props;
+  const size = formatBytes(row.size_bytes);
+  return (
+    <div role="gridcell" className="jp-JaxProf-numbers">
+      <div className="jp-JaxProf-headline" title={row.summary.headline?.label}>
+        {headlineOf(row)}
+      </div>
+      <div
+        title={trans.__(
+          'Files: %1. On disk, with the caches of XProf: %2.',
+          size,
+          formatBytes(row.disk_bytes)
+        )}
+      >
+        {size}
+      </div>
     </div>
   );
 }
