@@ -11,6 +11,7 @@ from tornado import web
 from jupyterlab_jaxprof import environment
 from jupyterlab_jaxprof.captures import Store
 from jupyterlab_jaxprof.server.handlers import CAPTURE_ID, ApiHandler, UnknownRouteHandler
+from jupyterlab_jaxprof.server.viewers.registry import SPECS
 
 API_VERSION = 1
 MAX_PAGE = 500
@@ -31,7 +32,7 @@ class StatusHandler(ApiHandler):
                 "version": package_version(),
                 "api": API_VERSION,
                 "store": {"path": str(self.store.root), "writable": problem is None, "problem": problem},
-                "viewers": {name: viewers.describe(name) for name in ("xprof", "tensorboard")},
+                "viewers": {name: await viewers.describe(name) for name in SPECS},
             }
         )
 

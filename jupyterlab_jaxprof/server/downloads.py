@@ -15,7 +15,8 @@ from jupyter_server.auth.decorator import authorized
 from tornado import web
 from tornado.iostream import StreamClosedError
 
-from jupyterlab_jaxprof.captures import Store
+from jupyterlab_jaxprof.captures import Store, disk
+from jupyterlab_jaxprof.captures.record import RECORD_FILE
 from jupyterlab_jaxprof.server.archive import Entry, zip_chunks
 from jupyterlab_jaxprof.server.handlers import CAPTURE_ID, ApiHandler, Problem
 
@@ -41,6 +42,13 @@ class DownloadHandler(ApiHandler):
         except StreamClosedError:
             return False
         return True
+
+    def send_error(self, status_code: int = 500, **kwargs: Any) -> None:
+        """After the first bytes break the connection off: an answer that is ended would look whole."""
+        if self._headers_written:
+            self.request.connection.stream.close()  # type: ignore[union-attr]
+        else:
+            super().send_error(status_code, **kwargs)
 
     def close_attachment(self) -> None:
         """End the answer."""
@@ -145,15 +153,16 @@ class ArchiveHandler(DownloadHandler):
         self.close_attachment()
 
     async def _prepare(self, capture_id: str) -> list[Entry]:
-        name, entries = await self.off_loop(_contents, self.store, capture_id)
+        name, entries = await self.off_loop(archive_contents, self.store, capture_id)
         self.start_attachment(f"{name}.zip", "application/zip")
         return entries
 
 
-def _contents(store: Store, capture_id: str) -> tuple[str, list[Entry]]:
+def archive_contents(store: Store, capture_id: str) -> tuple[str, list[Entry]]:
     """The archive's name and entries; every file is tried now, while an error can still be answered."""
     record = store.get(capture_id)
-    entries = [Entry("capture.json", lambda: (store.directory(capture_id) / "capture.json").open("rb"))]
+    directory = store.directory(capture_id)
+    entries = [Entry(RECORD_FILE, lambda: os.fdopen(disk.open_below(directory, RECORD_FILE), "rb"))]
     for file in record.files:
         store.open(capture_id, file.path).close()
         entries.append(Entry(file.path, lambda path=file.path: store.open(capture_id, path)))

@@ -18,6 +18,7 @@ from jupyterlab_jaxprof.captures import (
     UnknownCapture,
     UnreadableCapture,
 )
+from jupyterlab_jaxprof.captures.names import ID_PATTERN
 
 if TYPE_CHECKING:
     from jupyterlab_jaxprof.captures import Store
@@ -27,7 +28,7 @@ T = TypeVar("T")
 
 RESOURCE = "jaxprof"
 BODY_LIMIT_BYTES = 1 << 20
-CAPTURE_ID = r"(\d{8}-\d{6}-\d{3}-[0-9a-f]{6})"
+CAPTURE_ID = f"({ID_PATTERN.pattern})"
 
 DEFAULT_SENTENCES = {
     400: "The request could not be understood.",

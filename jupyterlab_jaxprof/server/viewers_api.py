@@ -5,6 +5,7 @@ from __future__ import annotations
 from jupyter_server.auth.decorator import authorized
 from tornado import web
 
+from jupyterlab_jaxprof.captures import Store
 from jupyterlab_jaxprof.server.handlers import ApiHandler, Problem
 
 ACTIONS = ("start", "stop", "restart")
@@ -17,7 +18,7 @@ class ViewerHandler(ApiHandler):
     @authorized
     async def get(self, name: str) -> None:
         """Answer with the viewer's state."""
-        self.answer(self.jaxprof.viewers.describe(name))
+        self.answer(await self.jaxprof.viewers.describe(name))
 
     @web.authenticated
     @authorized(action="execute")
@@ -28,13 +29,19 @@ class ViewerHandler(ApiHandler):
             raise Problem(400, f"'action' must be one of {', '.join(ACTIONS)}.")
         viewers = self.jaxprof.viewers
         process = viewers.process(name)
-        reason = viewers.problem(name)
+        reason = await viewers.problem(name)
         if process is None or (reason is not None and action != "stop"):
             raise Problem(409, reason or f"{name} can't be started here.")
         if action != "stop":
-            await self.off_loop(self.store.captures_dir.mkdir, 0o700, parents=True, exist_ok=True)
+            await self.off_loop(_make_logdir, self.store)
         await getattr(process, action)()
-        self.answer(viewers.describe(name))
+        self.answer(await viewers.describe(name))
+
+
+def _make_logdir(store: Store) -> None:
+    """Make the directory that the viewers show; one that is there may be read-only."""
+    if not store.captures_dir.is_dir():
+        store.prepare()
 
 
 ROUTES = [(r"jaxprof/api/viewers/(xprof|tensorboard)", ViewerHandler)]

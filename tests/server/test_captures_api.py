@@ -8,7 +8,7 @@ import os
 import pytest
 
 from tests.server.conftest import Publish
-from tests.support.servers import Server
+from tests.support.servers import Server, running_server
 
 CAPTURES = "jaxprof/api/captures"
 NOBODY = "20260101-000000-000-abcdef"
@@ -32,6 +32,21 @@ def test_status_tells_version_store_and_viewers(server: Server):
     assert set(status["viewers"]) == {"xprof", "tensorboard"}
     assert status["viewers"]["xprof"]["available"] is True
     assert status["viewers"]["xprof"]["url"] == "jaxprof/xprof"
+
+
+def test_a_store_with_problems_is_told_and_shown(tmp_path):
+    store = tmp_path / "store"
+    store.write_text("a file where the store should be")
+    with running_server("/", store, environment={"JAXPROF_SIZE_LIMIT": "a lot"}) as server:
+        assert "JAXPROF_SIZE_LIMIT is ignored" in server.get_json(CAPTURES)["problems"][-1]
+        start = {"action": "start"}
+        refused = server.request("POST", "jaxprof/api/viewers/xprof", json=start)
+        assert str(store) in message(refused, 500)
+        # No capture can be begun here, but what is there can be shown.
+        store.unlink()
+        (store / "captures").mkdir(parents=True)
+        (store / "partial").write_text("a file where a directory should be")
+        assert server.viewer("xprof", "start")["state"] == "running"
 
 
 def test_list_pages_filters_and_searches(server: Server, publish: Publish):

@@ -17,8 +17,9 @@ import psutil
 import pytest
 import requests
 
+from jupyterlab_jaxprof.captures import Store, StoreError
 from jupyterlab_jaxprof.server.archive import Entry, zip_chunks
-from jupyterlab_jaxprof.server.downloads import content_disposition
+from jupyterlab_jaxprof.server.downloads import archive_contents, content_disposition
 from tests.server.conftest import Publish
 from tests.support.servers import Server
 
@@ -300,6 +301,31 @@ def test_a_real_trace_arrives_unchanged(server: Server, publish: Publish):
     answer = server.get(address(record.id, file.path))
     place = server.store / "captures" / record.id / file.path
     assert hashlib.sha256(answer.content).digest() == hashlib.sha256(place.read_bytes()).digest()
+
+
+def test_an_archive_that_breaks_midway_is_no_whole_answer(server: Server, publish: Publish):
+    record = publish("breaks", {"a.gz": b"", "b.txt": b"gone before its turn"})
+    directory = server.store / "captures" / record.id
+    os.truncate(directory / "a.gz", 100 << 20)
+    answer = server.get(f"jaxprof/api/captures/{record.id}/archive", stream=True)
+    answer.raw.read(1 << 20)
+    (directory / "b.txt").unlink()
+    with pytest.raises((requests.exceptions.ConnectionError, requests.exceptions.ChunkedEncodingError)):
+        for _ in answer.iter_content(1 << 20):
+            pass
+    assert server.get("jaxprof/api/status").status_code == 200
+
+
+def test_an_archive_follows_no_link_that_came_in_between(server: Server, publish: Publish):
+    record = publish("link", {"f": CONTENT})
+    _, entries = archive_contents(Store(server.store), record.id)
+    directory = server.store / "captures" / record.id
+    for path in ("capture.json", "f"):
+        (directory / path).rename(directory / f"{path}.aside")
+        (directory / path).symlink_to(f"{path}.aside")
+    for entry in entries:
+        with pytest.raises((OSError, StoreError)):
+            entry.open()
 
 
 def test_a_file_that_shrinks_while_it_is_sent_is_no_whole_answer(server: Server, big_capture):

@@ -18,6 +18,7 @@ import pytest
 from jupyterlab_jaxprof.server.viewers import process, sockets
 from jupyterlab_jaxprof.server.viewers.child_environment import viewer_environment
 from jupyterlab_jaxprof.server.viewers.process import Limits, State, ViewerProcess, ViewerSpec
+from jupyterlab_jaxprof.server.viewers.protocol import READY_PATH
 from tests.support.servers import ROOT
 
 ECHO = ViewerSpec("echo", "Echo", "tests.server.echo_viewer", "echo")
@@ -64,6 +65,37 @@ async def until(condition, timeout_s: float = 10) -> None:
         await asyncio.sleep(0.05)
 
 
+async def busy(echo: ViewerProcess, count: int) -> None:
+    """Wait until the process works on `count` requests."""
+    deadline = time.monotonic() + 10
+    while (await state_of(echo))["busy"] != count:
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.02)
+
+
+async def state_of(echo: ViewerProcess) -> dict:
+    reader, writer = await asyncio.open_unix_connection(str(echo.socket_path))
+    writer.write(f"GET {READY_PATH} HTTP/1.0\r\nHost: localhost\r\n\r\n".encode())
+    answer = await reader.read()
+    writer.close()
+    return json.loads(answer.partition(b"\r\n\r\n")[2])
+
+
+async def looks(echo: ViewerProcess, count: int) -> None:
+    """Wait until the supervisor has looked at the process's memory `count` times more."""
+    seen = 0
+    real = echo.memory_bytes
+
+    def counted():
+        nonlocal seen
+        seen += 1
+        return real()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(echo, "memory_bytes", counted)
+        await until(lambda: seen >= count)
+
+
 def supervised(check, *args, **kwargs) -> None:
     """Run the coroutine `check(viewer)` with a viewer that listens, and close it."""
 
@@ -106,8 +138,7 @@ def test_stop_start_restart(place: Path):
         await echo.stop()
         assert (echo.state, echo.pid) == (State.STOPPED, None)
         assert gone(first)
-        await asyncio.sleep(0.3)
-        assert echo.state is State.STOPPED, "nobody asked for it"
+        assert echo.state is State.STOPPED
         assert (await ask(echo.socket_path))[0] == 200
         second = echo.pid
         assert await echo.restart()
@@ -130,7 +161,7 @@ def test_a_request_in_progress_ends_before_a_stop(place: Path):
     async def check(echo: ViewerProcess):
         await echo.start()
         answer = asyncio.create_task(ask(echo.socket_path, "sleep=1"))
-        await asyncio.sleep(0.3)
+        await busy(echo, 1)
         await echo.stop()
         assert (await answer)[0] == 200
 
@@ -182,6 +213,70 @@ def test_one_that_cannot_start_says_why(place: Path):
     supervised(check, place, "--fail", "no luck today")
 
 
+def test_silent_clients_hold_nobody_up(place: Path):
+    """Twenty that connect and say nothing, to a viewer that can't start and then to one that can."""
+
+    async def check(echo: ViewerProcess):
+        silent = [await asyncio.open_unix_connection(str(echo.socket_path)) for _ in range(20)]
+        assert not await echo.start()
+        started = time.monotonic()
+        assert (await ask(echo.socket_path))[0] == 503
+        assert (await ask(echo.socket_path))[0] == 503
+        echo.arguments = ("--logdir", str(place))
+        assert await echo.start()
+        assert (await ask(echo.socket_path))[0] == 200
+        assert time.monotonic() - started < process.REFUSAL_TIMEOUT_S
+        for _, writer in silent:
+            writer.close()
+
+    supervised(check, place, "--fail", "no luck today")
+
+
+def test_only_a_viewers_own_word_makes_it_running(place: Path):
+    """Something else answers for it: an error, or what is no answer to that question."""
+
+    async def check(echo: ViewerProcess):
+        answers = [b"HTTP/1.1 503 Service Unavailable\r\n\r\n" + b'{"message": "x", "busy": 0}']
+        answers += [b"HTTP/1.1 200 OK\r\n\r\n" + body for body in (b'{"message": "x"}', b"[1]", b"busy", b"")]
+        answers += [b"", b"nonsense"]
+
+        async def answer(reader, writer):
+            await reader.readline()
+            writer.write(answers[0])
+            writer.close()
+
+        server = await asyncio.start_unix_server(answer, str(place / "other.sock"))
+        echo.socket_path, own = place / "other.sock", echo.socket_path
+        while answers:
+            assert await echo._ask(timeout_s=2) is None, answers[0]
+            del answers[0]
+        answers.append(b'HTTP/1.1 200 OK\r\n\r\n{"busy": 0, "idle_s": 1.0, "served": 0, "notice": ""}')
+        assert await echo._ask(timeout_s=2) is not None
+        server.close()
+        echo.socket_path = own
+
+    supervised(check, place)
+
+
+def test_a_start_right_after_a_failure_is_not_taken_for_refused(place: Path):
+    """A request that is to be refused, and somebody who starts the viewer at the same time."""
+
+    async def check(echo: ViewerProcess):
+        for _ in range(3):
+            echo.arguments = ("--logdir", str(place), "--fail", "no luck")
+            assert not await echo.start()
+            echo.arguments = ("--logdir", str(place))
+            answers = await asyncio.gather(echo.start(), *(ask(echo.socket_path) for _ in range(5)))
+            assert answers[0] is True
+            assert echo.state is State.RUNNING
+            assert echo.message == "an echo"
+            assert {status for status, _ in answers[1:]} <= {200, 503}
+            assert await echo._ask(timeout_s=2) is not None
+            await echo.stop()
+
+    supervised(check, place)
+
+
 def test_one_that_is_slow_gets_its_time(place: Path):
     async def check(echo: ViewerProcess):
         assert (await ask(echo.socket_path))[0] == 200
@@ -223,16 +318,18 @@ def test_memory_over_the_limit_restarts_it_when_idle(place: Path, monkeypatch):
         await echo.start()
         first = echo.pid
         await ask(echo.socket_path)
-        await asyncio.sleep(1)
+        await looks(echo, 5)
         assert echo.pid == first, "it was under the limit"
-        answers = [asyncio.create_task(ask(echo.socket_path, query)) for query in ("grow_mib=300", "sleep=2")]
-        await asyncio.sleep(1.5)
+        waiting = asyncio.create_task(ask(echo.socket_path, "sleep=2"))
+        await ask(echo.socket_path, "grow_mib=300")
+        await looks(echo, 5)
+        assert not waiting.done()
         assert echo.pid == first, "somebody was waiting for an answer"
-        assert [status for status, _ in await asyncio.gather(*answers)] == [200, 200]
+        assert (await waiting)[0] == 200
         await until(lambda: echo.pid not in (None, first) and echo.state is State.RUNNING)
         second = echo.pid
         assert echo.memory_bytes() < 200 << 20
-        await asyncio.sleep(1)
+        await looks(echo, 5)
         assert echo.pid == second
 
     supervised(check, place, limits=Limits(memory_limit_bytes=200 << 20))

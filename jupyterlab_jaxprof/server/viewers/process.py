@@ -32,6 +32,7 @@ STOP_TIMEOUT_S = 8.0
 WATCH_INTERVAL_S = 5.0
 IDLE_BEFORE_RESTART_S = 10.0
 RETRY_AFTER_S = 5.0
+REFUSAL_TIMEOUT_S = 5.0
 LOG_TAIL_BYTES = 16 * 1024
 
 
@@ -128,32 +129,26 @@ class ViewerProcess:
 
     async def _serve_waiting(self) -> None:
         """Start the process for a connection that waits, or tell it why that can't be."""
-        if self.state is State.FAILED and time.monotonic() - self._failed_at < RETRY_AFTER_S:
-            await self._refuse_waiting()
-            self._await_connection()
-        else:
-            await self.start()
+        async with self._lock:
+            if self.state is State.FAILED and time.monotonic() - self._failed_at < RETRY_AFTER_S:
+                self._refuse_waiting()
+                self._await_connection()
+                return
+        await self.start()
 
-    async def _refuse_waiting(self) -> None:
-        """Answer every connection that waits with 503 and the reason."""
-        loop = asyncio.get_running_loop()
+    def _refuse_waiting(self) -> None:
+        """Answer every connection that waits with 503 and the reason.
+
+        Only with the lock, and while no process runs: else a connection could be one that the process is to
+        answer. The lock isn't held until they have their answers, since a client may say nothing for long.
+        """
         message = self.message or f"{self.spec.title} was stopped."
-        body = json.dumps({"message": message}).encode()
-        head = (
-            "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
-            f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-        ).encode()
         while self._listener is not None:
             try:
                 connection, _ = self._listener.accept()
             except OSError:
                 return
-            with connection, suppress(OSError, TimeoutError):
-                connection.setblocking(False)
-                async with asyncio.timeout(5):
-                    # Closing a socket with an unread request would reset it before the answer is read.
-                    await loop.sock_recv(connection, 65536)
-                    await loop.sock_sendall(connection, head + body)
+            self._spawn(_refuse(connection, message))
 
     # Starting and stopping
 
@@ -174,7 +169,7 @@ class ViewerProcess:
             return True
         self._process = None
         self._fail(reason)
-        await self._refuse_waiting()
+        self._refuse_waiting()
         self._await_connection()
         return False
 
@@ -230,7 +225,7 @@ class ViewerProcess:
         """End the process; requests it works on get some seconds to finish. The next use starts it again."""
         async with self._lock:
             await self._stop_locked()
-            await self._refuse_waiting()
+            self._refuse_waiting()
             self._await_connection()
 
     async def restart(self) -> bool:
@@ -314,9 +309,13 @@ class ViewerProcess:
                     answer = await reader.read()
                 finally:
                     writer.close()
-            return json.loads(answer.partition(b"\r\n\r\n")[2])
+            head, _, body = answer.partition(b"\r\n\r\n")
+            if head.split()[1:2] != [b"200"]:
+                return None
+            data = json.loads(body)
         except (OSError, TimeoutError, ValueError):
             return None
+        return data if isinstance(data, dict) and "busy" in data else None
 
     async def _read_log(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdout is not None
@@ -349,6 +348,22 @@ class ViewerProcess:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+
+async def _refuse(connection: socket.socket, message: str) -> None:
+    """Answer one connection with 503 and close it, whatever becomes of its client."""
+    loop = asyncio.get_running_loop()
+    body = json.dumps({"message": message}).encode()
+    head = (
+        "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    ).encode()
+    with connection, suppress(OSError, TimeoutError):
+        connection.setblocking(False)
+        async with asyncio.timeout(REFUSAL_TIMEOUT_S):
+            # Closing a socket with an unread request would reset it before the answer is read.
+            await loop.sock_recv(connection, 65536)
+            await loop.sock_sendall(connection, head + body)
 
 
 async def _ended(process: asyncio.subprocess.Process, interval_s: float) -> int:

@@ -47,6 +47,7 @@ class Viewers:
         self.log = log
         self._processes: dict[str, ViewerProcess] = {}
         self._problems: dict[str, str] = {}
+        self._installed: set[str] = set()
 
     def listen(self) -> None:
         """Listen for every viewer that is switched on; each starts at its first use."""
@@ -79,7 +80,7 @@ class Viewers:
         """End them all."""
         await asyncio.gather(*(process.close() for process in self._processes.values()))
 
-    def problem(self, name: str) -> str | None:
+    async def problem(self, name: str) -> str | None:
         """Why a viewer can't be started, or None."""
         if not self.settings.enabled[name]:
             title = SPECS[name].title
@@ -88,16 +89,18 @@ class Viewers:
             )
         if name in self._problems:
             return self._problems[name]
-        importlib.invalidate_caches()  # it may have been installed since the server started
-        return None if importlib.util.find_spec(name) else INSTALL[name]
+        # In a thread: it looks through the directories of sys.path, which may be on a slow network.
+        if name not in self._installed and await asyncio.to_thread(_is_installed, name):
+            self._installed.add(name)
+        return None if name in self._installed else INSTALL[name]
 
     def process(self, name: str) -> ViewerProcess | None:
         """The supervised process of a viewer, or None where it is switched off."""
         return self._processes.get(name)
 
-    def describe(self, name: str) -> dict[str, Any]:
+    async def describe(self, name: str) -> dict[str, Any]:
         """What the REST interface says of a viewer."""
-        problem = self.problem(name)
+        problem = await self.problem(name)
         process = self._processes.get(name)
         state = process.state if process else State.STOPPED
         return {
@@ -110,3 +113,8 @@ class Viewers:
             "since": process.since if process else "",
             "url": SPECS[name].page,
         }
+
+
+def _is_installed(name: str) -> bool:
+    importlib.invalidate_caches()  # it may have been installed since the server started
+    return importlib.util.find_spec(name) is not None
