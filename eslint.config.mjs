@@ -21,6 +21,10 @@ export default tseslint.config(
     languageOptions: { globals: globals.browser, sourceType: 'module' }
   },
   {
+    files: ['tests/**/*.mjs'],
+    languageOptions: { globals: globals.node }
+  },
+  {
     files: ['labextension/src/**/*.{ts,tsx}'],
     extends: [
       ...tseslint.configs.strictTypeChecked,
