@@ -350,3 +350,36 @@ def test_a_failed_callback_does_not_hide_one_that_still_runs(x):
         Barrier().wait()
     assert CALLED == [True]
     Barrier().wait()
+
+
+@pytest.fixture
+def slow_barrier(x):
+    """A barrier with one more fence, which takes 50 ms on an idle device."""
+    barrier = Barrier()
+    fence = jax.jit(lambda y: work(y, 1))
+
+    def slow_fence():
+        time.sleep(0.05)
+        return fence(x)
+
+    slow_fence().block_until_ready()
+    barrier._run_fences = [*barrier._run_fences, slow_fence]
+    barrier.drain()
+    return barrier
+
+
+def test_the_fences_own_time_is_not_the_cells(slow_barrier, x):
+    kept = work(x, 1)
+    started_ns = time.perf_counter_ns()
+    done_ns = slow_barrier.wait()
+    assert time.perf_counter_ns() - started_ns > 50e6
+    assert done_ns - started_ns < 40e6
+    assert kept.is_ready()
+
+
+def test_dropped_work_longer_than_the_fences_is_the_cells(slow_barrier, x):
+    started_ns = time.perf_counter_ns()
+    work(x, 200)
+    done_ns = slow_barrier.wait()
+    assert done_ns - started_ns > 100e6
+    assert busy_ms() < 50

@@ -92,3 +92,24 @@ def test_an_idle_barrier_costs_microseconds():
         barrier.wait()
         times_ns.append(time.perf_counter_ns() - started_ns)
     assert sorted(times_ns)[100] < 1e6
+
+
+def test_a_short_step_takes_what_it_takes_when_its_result_is_waited_for():
+    """The fences' own time, as long as such a step, is not the step's: on one device and on several."""
+    step = jax.jit(lambda x: jnp.tanh(x @ x) / 100)
+    x = jax.random.normal(jax.random.key(0), (1024, 1024))
+    barrier = Barrier()
+    by_hand_ns, measured_ns = [], []
+    for _ in range(100):
+        barrier.drain()
+        started_ns = time.perf_counter_ns()
+        y = step(x)
+        y.block_until_ready()
+        by_hand_ns.append(time.perf_counter_ns() - started_ns)
+        barrier.drain()
+        started_ns = time.perf_counter_ns()
+        y = step(x)
+        measured_ns.append(barrier.wait() - started_ns)
+    by_hand, measured = sorted(by_hand_ns)[50], sorted(measured_ns)[50]
+    print(f"by hand {by_hand / 1e3:.1f} us, measured {measured / 1e3:.1f} us")
+    assert 0.9 * by_hand < measured < 1.25 * by_hand + 20e3
