@@ -12,11 +12,19 @@ from IPython.core.error import UsageError
 
 from jupyterlab_jaxprof.captures import Capture, Draft, Record, Status, Store, StoreError
 from jupyterlab_jaxprof.cell import Barrier, Cell, Run, notebook_name
-from jupyterlab_jaxprof.tracing import OptionError, Outcome, ProfilerError, Trace, profile_options, step_name
+from jupyterlab_jaxprof.tracing import (
+    OptionError,
+    Outcome,
+    ProfilerError,
+    Source,
+    Trace,
+    profile_options,
+    step_name,
+)
 from jupyterlab_jaxprof.tracing.interrupts import HeldInterrupts
 from jupyterlab_jaxprof.tracing.remote import RemoteError, RemoteTrace, parse_targets, remote_options
 
-from .jaxtrace_arguments import HELP, Arguments, parse
+from .jaxtrace_arguments import HELP, Arguments, asks_for_help, parse
 from .jaxtrace_display import Display
 
 if TYPE_CHECKING:
@@ -30,6 +38,9 @@ _DURATION_MS = 1000
 async def cell_magic(shell: InteractiveShell, line: str, body: str) -> object:
     """Run `%%jaxtrace line` over `body`; gives the cell's value, or raises its error."""
     __tracebackhide__ = True
+    if asks_for_help(line):
+        sys.stdout.write(f"{HELP}\nThe cell was not run.\n")
+        return None
     arguments = parse("%%jaxtrace", line)
     if arguments.remote:
         return await _cell_and_remote(shell, arguments, line, body)
@@ -124,9 +135,8 @@ def _conclude(
     """Write the capture and show it, then give the cell's value or raise its error."""
     __tracebackhide__ = True
     try:
-        record = trace.finish(
-            outcome, say=display.say, notebook=notebook_name(), magic=cell.magic, cell=cell.body
-        )
+        source = Source(notebook_name(), cell.magic, cell.body)
+        record = trace.finish(outcome, source, say=display.say)
         _present(shell, record, trace.draft, arguments, display)
     except StoreError as error:  # the cell's value or error counts for more
         display.complain(str(error))
@@ -141,7 +151,9 @@ def line_magic(shell: InteractiveShell, line: str) -> object:
     """Run `%jaxtrace line`."""
     __tracebackhide__ = True
     command, _, rest = line.strip().partition(" ")
-    if not command:
+    if command == "help" or asks_for_help(line):
+        sys.stdout.write(HELP)
+    elif not command:
         _tell_status()
     elif command == "start":
         _start(shell, rest)
@@ -168,8 +180,11 @@ class _Session:
 
     open: _Session | None = None
 
-    def __init__(self, shell: InteractiveShell, trace: Trace, arguments: Arguments, line: str) -> None:
+    def __init__(
+        self, shell: InteractiveShell, trace: Trace, arguments: Arguments, line: str, notices: list[str]
+    ) -> None:
         self.shell = shell
+        self.notices = notices
         self.trace = trace
         self.arguments = arguments
         self.magic = f"%jaxtrace start {line}".strip()
@@ -182,9 +197,9 @@ class _Session:
         atexit.unregister(self.at_exit)
         cells = _inputs(self.shell)[self.first_input : -1]  # the last is %jaxtrace stop itself
         outcome.wall_label = "from start to stop"
-        return self.trace.finish(
-            outcome, say=display.say, notebook=notebook_name(), magic=self.magic, cell="\n\n".join(cells)
-        )
+        outcome.notices[:0] = self.notices
+        source = Source(notebook_name(), self.magic, "\n\n".join(cells))
+        return self.trace.finish(outcome, source, say=display.say)
 
     def at_exit(self) -> None:
         """Keep a trace that nobody stopped, when the kernel ends in order."""
@@ -207,13 +222,15 @@ def _start(shell: InteractiveShell, line: str) -> None:
         raise UsageError(
             "%jaxtrace start: --remote has a duration of its own. Use %jaxtrace --remote HOST:PORT."
         )
-    with _sentences(), HeldInterrupts() as held:
+    with _sentences():
         Trace.check_free()
-        Barrier().drain()
+        barrier = Barrier()
         options = profile_options(arguments.profiler_options)
+        notices = barrier.drain()  # minutes, maybe: whoever waits can interrupt
+    with _sentences(), HeldInterrupts() as held:
         trace = Trace(_begin(shell, arguments), options, until="%jaxtrace stop", perfetto=arguments.perfetto)
         trace.start()
-        _Session.open = _Session(shell, trace, arguments, line)
+        _Session.open = _Session(shell, trace, arguments, line, notices)
         atexit.register(_Session.open.at_exit)
     if held.count or trace.interrupted:
         atexit.unregister(_Session.open.at_exit)
@@ -275,12 +292,9 @@ def _remote_only(shell: InteractiveShell, line: str) -> None:
     if not arguments.remote:
         raise UsageError("%jaxtrace: --remote takes HOST:PORT, for example --remote localhost:9012.")
     display = Display(shell, show_card=arguments.show_card)
-    remote = _start_remote(shell, arguments)
     outcome = Outcome()
-    with _sentences():
-        record = remote.finish(
-            outcome, say=display.say, notebook=notebook_name(), magic=f"%jaxtrace {line}".strip()
-        )
+    with _sentences(), _start_remote(shell, arguments) as remote:
+        record = remote.finish(outcome, Source(notebook_name(), f"%jaxtrace {line}".strip()), say=display.say)
     _present(shell, record, remote.draft, arguments, display)
     if outcome.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
@@ -289,19 +303,18 @@ def _remote_only(shell: InteractiveShell, line: str) -> None:
 async def _cell_and_remote(shell: InteractiveShell, arguments: Arguments, line: str, body: str) -> object:
     """Run the cell while the other programs are traced."""
     __tracebackhide__ = True
+    Barrier()  # the cell can't run without JAX: said before anybody is asked for a trace
     cell = Cell.from_magic(shell, "jaxtrace", line, body)
     display = Display(shell, show_card=arguments.show_card)
-    remote = _start_remote(shell, arguments)
-    run = await cell.run()
-    outcome = Outcome(notices=list(run.notices))
-    _judge(outcome, [run], arguments, body)
-    try:
-        record = remote.finish(
-            outcome, say=display.say, notebook=notebook_name(), magic=cell.magic, cell=cell.body
-        )
-        _present(shell, record, remote.draft, arguments, display)
-    except (RemoteError, StoreError) as error:
-        display.complain(str(error))
+    with _start_remote(shell, arguments) as remote:
+        run = await cell.run()
+        outcome = Outcome()
+        _judge(outcome, [run], arguments, body)
+        try:
+            record = remote.finish(outcome, Source(notebook_name(), cell.magic, cell.body), say=display.say)
+            _present(shell, record, remote.draft, arguments, display)
+        except (RemoteError, StoreError) as error:
+            display.complain(str(error))
     return run.result()
 
 

@@ -25,13 +25,15 @@ Trace a cell with JAX's profiler and keep the trace for XProf.
     %jaxtrace stop                      end that trace and show its card
     %jaxtrace --remote HOST:PORT ...    trace other programs
     %jaxtrace                           tell what is running
+    %jaxtrace --help                    show this text, as %%jaxtrace? does
 
 The cell runs once, as it would without the magic, and the trace ends when everything that it
 enqueued on the devices has ended. The trace is kept in the sidebar's list whatever came of the
 cell: one that raises or is interrupted is kept too. The wall time shown has no share of the time
 that the profiler takes to start and to write.
 
-NAME  what to call it, in quotes if it holds spaces; default: the cell's number, such as In [5]
+What to call it
+  NAME                  in quotes if it holds spaces; default: the cell's number, such as In [5]
 
 Steps
   --steps N             run the cell N times, each time as one step of the trace which ends only
@@ -46,7 +48,8 @@ What is recorded
                         trace and slow the cell
   --host-level N        0 nothing, 1 annotations only, 2 and XLA's main events (default),
                         3 everything
-  --device-level N      1 device events (default), 0 none; only --remote can choose
+  --device-level N      1 device events (default), 0 none; taken only by --remote, or where the
+                        installed JAX's ProfileOptions has the field device_tracer_level
   --option FIELD=VALUE  any other field of jax.profiler.ProfileOptions, and
                         advanced_configuration.KEY=VALUE; may be given several times
 
@@ -59,8 +62,8 @@ Where it goes
 
 Other programs
   --remote HOST:PORT[,HOST:PORT...]
-                        trace programs (JAX 0.9 or later) that called
-                        jax.profiler.start_server(PORT), all at once into one capture. Under
+                        trace programs that called jax.profiler.start_server(PORT), all at
+                        once into one capture; each of them needs JAX 0.9 or later. Under
                         %%jaxtrace the cell runs meanwhile, itself untraced.
   --duration-ms N       for how long (default 1000)
 
@@ -86,6 +89,15 @@ class Arguments:
     show_card: bool = True
     remote: str = ""
     duration_ms: int | None = None
+
+
+def asks_for_help(line: str) -> bool:
+    """Tell whether the line holds --help (or -h), whatever else is right or wrong in it."""
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        return False
+    return not {"--help", "-h"}.isdisjoint(words)
 
 
 def parse(magic: str, line: str) -> Arguments:
@@ -126,6 +138,7 @@ class _Parser(argparse.ArgumentParser):
 def _parser(magic: str) -> _Parser:
     parser = _Parser(prog=magic, add_help=False, allow_abbrev=False)
     parser.add_argument("name", nargs="?")
+    parser.add_argument("--help", action="store_true")  # asks_for_help() answers it
     parser.add_argument("--steps", type=_whole("--steps", 1, MAX_STEPS))
     parser.add_argument("--step-name", default="")
     parser.add_argument("--python", type=_whole("--python", 0, 1))

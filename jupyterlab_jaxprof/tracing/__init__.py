@@ -9,7 +9,7 @@ from .options import OptionError, profile_options
 from .profiler import AlreadyRunning, Profiler, ProfilerError
 from .steps import step_name
 from .surroundings import devices, trace_environment
-from .trace import Outcome, Trace
+from .trace import Outcome, Source, Trace
 
 __all__ = [
     "AlreadyRunning",
@@ -17,6 +17,7 @@ __all__ = [
     "Outcome",
     "Profiler",
     "ProfilerError",
+    "Source",
     "Trace",
     "devices",
     "profile_options",

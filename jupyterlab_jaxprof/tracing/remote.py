@@ -11,10 +11,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from types import TracebackType
+from typing import IO, Any, Self
 
 from jupyterlab_jaxprof.captures import Draft, Record, Status, session_slug
 
@@ -22,12 +23,13 @@ from .contents import TraceContents
 from .interrupts import HeldInterrupts
 from .options import OptionError
 from .surroundings import own_version
-from .trace import Outcome, settle, summary
+from .trace import Outcome, Source, publish, settle
 
 _CLIENT = Path(__file__).with_name("remote_client.py")
 _START_S = 30.0
+_LAST_WORDS_S = 5.0
 _ANSWER_S = 60.0  # for connecting and for sending the trace, besides its duration
-_LEVELS = ("host_tracer_level", "device_tracer_level", "python_tracer_level")
+_SENDS_FROM = "JAX 0.9"  # before, the server writes the trace where it runs, or hangs (remote_client.py)
 _SWITCHES = ("enable_hlo_proto", "include_dataset_ops")
 _DEFAULTS: dict[str, int | bool] = {
     "host_tracer_level": 2,
@@ -89,7 +91,10 @@ def remote_options(requested: Mapping[str, int | bool | str]) -> dict[str, int |
 
 
 class RemoteTrace:
-    """One capture of several programs at once, from `start` to `finish`."""
+    """One capture of several programs at once, from `start` to `finish`.
+
+    Use it in a `with` block: what isn't finished by its end is abandoned.
+    """
 
     def __init__(
         self, draft: Draft, targets: Sequence[Target], duration_ms: int, options: Mapping[str, Any]
@@ -110,6 +115,15 @@ class RemoteTrace:
         self._lines: queue.Queue[dict[str, Any] | None] = queue.Queue()
         self._answers: dict[str, dict[str, Any]] = {}
         self._stderr: list[str] = []
+        self._readers: list[threading.Thread] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.abandon()
 
     def start(self) -> None:
         """Send the requests; the programs are traced from about now. Raises RemoteError, leaving nothing."""
@@ -127,8 +141,8 @@ class RemoteTrace:
             assert stdin is not None
             assert stdout is not None
             assert stderr is not None
-            threading.Thread(target=self._read, args=(stdout,), daemon=True).start()
-            threading.Thread(target=self._stderr.extend, args=(stderr,), daemon=True).start()
+            self._start_reader(self._read_answers, stdout)
+            self._start_reader(self._stderr.extend, stderr)
             stdin.write(json.dumps(self._order))
             stdin.close()
             first = self._lines.get(timeout=_START_S)
@@ -144,19 +158,11 @@ class RemoteTrace:
             raise RemoteError(self._why_no_client())
 
     def abandon(self) -> None:
-        """End the requests and keep nothing."""
+        """End the requests and keep nothing; what is published already stays."""
         self._end_process()
         self.draft.discard()
 
-    def finish(
-        self,
-        outcome: Outcome,
-        *,
-        say: Callable[[str], None],
-        notebook: str = "",
-        magic: str = "",
-        cell: str = "",
-    ) -> Record:
+    def finish(self, outcome: Outcome, source: Source, *, say: Callable[[str], None]) -> Record:
         """Wait for all answers and publish those that came, even if some failed or Ctrl-C ends the waiting.
 
         Raises RemoteError when no program sent a trace, StoreError when the capture can't be written.
@@ -167,9 +173,9 @@ class RemoteTrace:
             outcome.worsen(Status.INTERRUPTED, "Interrupted before all programs had sent their traces.")
         with HeldInterrupts():
             self._end_process()
-            return self._publish(outcome, {"notebook": notebook, "magic": magic, "cell": cell})
+            return self._publish(outcome, source)
 
-    def _publish(self, outcome: Outcome, source: Mapping[str, str]) -> Record:
+    def _publish(self, outcome: Outcome, source: Source) -> Record:
         sentences = [sentence for sentence in map(self._problem, self._targets) if sentence]
         if len(sentences) == len(self._targets) and outcome.status is Status.OK:
             self.draft.discard()
@@ -177,16 +183,7 @@ class RemoteTrace:
         if sentences:
             outcome.worsen(Status.PARTIAL, " ".join(sentences))
         contents = settle(self._writing, self.draft, outcome, written=len(sentences) < len(self._targets))
-        return self.draft.publish(
-            status=outcome.status,
-            reason=outcome.reason,
-            notebook=source["notebook"],
-            magic=source["magic"],
-            cell=source["cell"],
-            environment=_environment(contents),
-            summary=summary(outcome, contents),
-            notices=outcome.notices,
-        )
+        return publish(self.draft, outcome, source, _environment(contents), contents)
 
     def _wait(self, say: Callable[[str], None]) -> None:
         started_s = time.monotonic()
@@ -205,7 +202,17 @@ class RemoteTrace:
                 return
             self._answers[answer["address"]] = answer
 
-    def _read(self, stdout: IO[str]) -> None:
+    def _start_reader(self, read: Callable[[Iterable[str]], None], pipe: IO[str]) -> None:
+        """Let a thread read a pipe of the process to its end."""
+
+        def run() -> None:
+            with pipe:
+                read(pipe)
+
+        self._readers.append(threading.Thread(target=run, daemon=True))
+        self._readers[-1].start()
+
+    def _read_answers(self, stdout: Iterable[str]) -> None:
         for line in stdout:
             self._lines.put(json.loads(line))
         self._lines.put(None)
@@ -216,6 +223,8 @@ class RemoteTrace:
         if self._process.poll() is None:
             self._process.kill()
         self._process.wait()
+        for reader in self._readers:  # its last words are in the pipe still
+            reader.join(_LAST_WORDS_S)
 
     def _why_no_client(self) -> str:
         text = "".join(self._stderr)
@@ -241,9 +250,9 @@ class RemoteTrace:
         if (self._writing / "plugins" / "profile" / "remote" / f"{target.host_name}.xplane.pb").exists():
             return ""
         return (
-            f"The program at {target.address} was traced, but its JAX is too old to send the trace (0.8 or "
-            f"later does): it wrote it on its own machine, below {self._writing}. Use --dir with a "
-            "directory that both machines share, or upgrade JAX there."
+            f"The program at {target.address} was traced, but its JAX is too old to send the trace "
+            f"({_SENDS_FROM} or later does): it wrote it on its own machine, below {self._writing}. Use "
+            "--dir with a directory that both machines share, or upgrade JAX there."
         )
 
 
@@ -262,7 +271,7 @@ def _explain(address: str, code: str, details: str) -> str:
     if code == "DEADLINE_EXCEEDED":
         return (
             f"{address} did not answer in time: is the host right, does a firewall let the port through, and "
-            "has the program JAX 0.9 or later (before, its profiler server hangs)?"
+            f"has the program {_SENDS_FROM} or later (before, its profiler server hangs)?"
         )
     if "refused" in details:
         return (
@@ -279,8 +288,8 @@ def _explain(address: str, code: str, details: str) -> str:
     if "permission denied" in details.lower() or "PERMISSION_DENIED" in details:
         return (
             f"The program at {address} may not write into the capture's directory, and its JAX is too old "
-            "to send the trace instead (0.9 or later does): use --dir with a directory that it can write, "
-            "or upgrade JAX there."
+            f"to send the trace instead ({_SENDS_FROM} or later does): use --dir with a directory that it "
+            "can write, or upgrade JAX there."
         )
     return f"{address} sent no trace ({code}: {details.splitlines()[0] if details else 'no details'})."
 

@@ -50,6 +50,15 @@ class Outcome:
             self.notices.append(sentence)
 
 
+@dataclass(frozen=True)
+class Source:
+    """Where a capture comes from: the notebook's path, the magic's line and the code that was traced."""
+
+    notebook: str = ""
+    magic: str = ""
+    cell: str = ""
+
+
 class Trace:
     """A running trace. At most one of a process is `Trace.running`."""
 
@@ -93,15 +102,7 @@ class Trace:
                 "and JAX can only take one at a time. This one was not started, and its cell has not run."
             )
 
-    def finish(
-        self,
-        outcome: Outcome,
-        *,
-        say: Callable[[str], None],
-        notebook: str = "",
-        magic: str = "",
-        cell: str = "",
-    ) -> Record:
+    def finish(self, outcome: Outcome, source: Source, *, say: Callable[[str], None]) -> Record:
         """Stop, look at what was written, and publish the capture, whatever went wrong with the trace.
 
         Ctrl-C is held back meanwhile, and told in `interrupted`. Raises StoreError when the capture can't be
@@ -110,7 +111,7 @@ class Trace:
         with HeldInterrupts() as held:
             Trace.running = None
             try:
-                record = self._finish(outcome, say, {"notebook": notebook, "magic": magic, "cell": cell})
+                record = self._finish(outcome, source, say)
             except OSError as error:
                 self.draft.discard()
                 raise StoreError(
@@ -120,30 +121,21 @@ class Trace:
         self.interrupted |= held.count > 0
         return record
 
-    def _finish(self, outcome: Outcome, say: Callable[[str], None], source: Mapping[str, str]) -> Record:
+    def _finish(self, outcome: Outcome, source: Source, say: Callable[[str], None]) -> Record:
         written = self._stop(outcome, say)
         contents = settle(self._writing, self.draft, outcome, written=written)
         if self._perfetto:
             self._add_perfetto(outcome)
         environment = surroundings.trace_environment()
-        notices = [
+        outcome.notices = [
             *surroundings.notices_before(os.environ),
             *self._profiler.notices,
             *outcome.notices,
             *surroundings.notices_after(environment["devices"], contents),
         ]
         if any(one.exceeds_json for one in contents):
-            notices.append(_UNTRUE_JSON)
-        return self.draft.publish(
-            status=outcome.status,
-            reason=outcome.reason,
-            notebook=source["notebook"],
-            magic=source["magic"],
-            cell=source["cell"],
-            environment=environment,
-            summary=summary(outcome, contents),
-            notices=list(dict.fromkeys(notices)),
-        )
+            outcome.notices.append(_UNTRUE_JSON)
+        return publish(self.draft, outcome, source, environment, contents)
 
     def abandon(self) -> None:
         """Stop without keeping anything."""
@@ -219,6 +211,26 @@ def settle(writing: Path, draft: Draft, outcome: Outcome, *, written: bool = Tru
     if written and not all_contents:
         outcome.worsen(Status.FAILED, "JAX's profiler wrote no trace, and gave no reason.")
     return all_contents
+
+
+def publish(
+    draft: Draft,
+    outcome: Outcome,
+    source: Source,
+    environment: Mapping[str, Any],
+    contents: Sequence[TraceContents],
+) -> Record:
+    """Make the draft a capture; raises StoreError when it can't be written."""
+    return draft.publish(
+        status=outcome.status,
+        reason=outcome.reason,
+        notebook=source.notebook,
+        magic=source.magic,
+        cell=source.cell,
+        environment=environment,
+        summary=summary(outcome, contents),
+        notices=list(dict.fromkeys(outcome.notices)),
+    )
 
 
 def summary(outcome: Outcome, contents: Sequence[TraceContents]) -> dict[str, Any]:

@@ -6,16 +6,19 @@ import contextlib
 import gzip
 import json
 import os
+import signal
 import socket
 import stat
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import jax
 import pytest
 
 from jupyterlab_jaxprof.captures import Status, Store
+from jupyterlab_jaxprof.magics.jaxtrace_arguments import HELP
 from jupyterlab_jaxprof.tracing.contents import read_contents
 from tests.support.shells import running_shell
 
@@ -214,7 +217,7 @@ def test_wrong_options_run_nothing(shell, store):
         assert "Traceback" not in outcome.text
         assert "ran" not in shell.names
     assert records(store) == []
-    assert list((store.root / "partial").glob("*")) == [] if (store.root / "partial").exists() else True
+    assert not list(store.root.glob("partial/*"))
 
 
 def test_a_directory_of_ones_own(shell, store, tmp_path, monkeypatch):
@@ -344,11 +347,52 @@ def test_xprof_reads_the_run_and_its_step(shell, store):
     assert "our_step" in done.stdout
 
 
-def test_help(shell):
-    from jupyterlab_jaxprof.magics.jaxtrace import HELP
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "%%jaxtrace?",
+        "%jaxtrace?",
+        "%jaxtrace --help",
+        "%jaxtrace help",
+        "%jaxtrace start -h",
+        "%jaxtrace stop --help",
+        "%%jaxtrace my run --steps x --help\nran = True",
+    ],
+)
+def test_help_is_shown_whole_and_nothing_runs(shell, store, cell):
+    outcome = shell.run(cell)
+    assert outcome.error is None
+    assert HELP in outcome.text
+    assert "ran" not in shell.names
+    assert not store.root.exists()
 
-    assert "--remote HOST:PORT" in HELP
-    assert shell.run("%%jaxtrace?").error is None
+
+def test_a_name_is_no_call_for_help(shell, store):
+    shell.run('%%jaxtrace "no --help"\n1;')
+    assert only_record(store).name == "no --help"
+
+
+def test_start_can_be_interrupted_while_it_waits_for_earlier_work(shell, store):
+    shell.run("long = jax.jit(lambda x, n: jax.lax.fori_loop(0, n, lambda _, y: y @ x / 400, x))")
+    shell.run("m = jnp.ones((400, 400)); long(m, 1).block_until_ready()")
+    shell.run("z = long(m, 1500)")
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    outcome = shell.run("%jaxtrace start")
+    assert isinstance(outcome.error, KeyboardInterrupt)
+    assert not shell.names["z"].is_ready(), "the interrupt came only when the work had ended"
+    assert not list(store.root.glob("partial/*"))
+    shell.names["z"].block_until_ready()
+    assert "Tracing 'again'" in shell.run("%jaxtrace start again").text
+    assert shell.run("%jaxtrace stop").error is None
+
+
+def test_start_tells_of_earlier_work(shell, store):
+    shell.run("long = jax.jit(lambda x, n: jax.lax.fori_loop(0, n, lambda _, y: y @ x / 400, x))")
+    shell.run("m = jnp.ones((400, 400)); long(m, 1).block_until_ready()")
+    shell.run("z = long(m, 600)")
+    shell.run("%jaxtrace start")
+    shell.run("%jaxtrace stop")
+    assert any("an earlier cell had left running" in notice for notice in only_record(store).notices)
 
 
 def test_a_disk_that_fills_up(shell, store):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -47,6 +48,7 @@ def test_what_is_read(line, expected):
         ("--step 5", "Did you mean --steps?"),
         ("--perfeto", "Did you mean --perfetto?"),
         ("--xyz", "has no option --xyz"),
+        ("--hlep", "Did you mean --help?"),
         ("--steps 0", "a whole number from 1 to"),
         ("--steps many", "not 'many'"),
         ("--steps 1e3", "not '1e3'"),
@@ -75,7 +77,21 @@ def test_help_tells_of_every_option():
     options = {option for action in _parser("")._actions for option in action.option_strings}
     assert options
     assert not {option for option in options if option not in HELP}
-    assert max(map(len, HELP.splitlines())) <= 100
+    assert "taken only by --remote" in HELP
+    assert "needs JAX 0.9" in HELP
+
+
+def test_every_option_begins_a_line_and_its_text_stands_in_one_column():
+    lines = HELP.splitlines()
+    assert max(map(len, lines)) <= 100
+    described = [line for line in lines if re.match(r"  (--|NAME)", line)]
+    options = {option for action in _parser("")._actions for option in action.option_strings} - {"--help"}
+    assert {line.split()[0] for line in described} == options | {"NAME"}
+    assert all(re.match(r"  \S.{,20} \S|  --remote \S+$", line) for line in described)
+    texts = [re.search(r"\S  +(\S)", line) for line in described if not line.startswith("  --remote")]
+    assert {text.start(1) for text in texts} == {24}
+    continued = [line for line in lines if re.match(r" {5,}\S", line)]
+    assert {len(line) - len(line.lstrip()) for line in continued} == {24}
 
 
 def test_help_costs_no_jax():

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import http.server
-import os
-import signal
+import sys
 import threading
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from jupyterlab_jaxprof.captures import Status, Store
+from jupyterlab_jaxprof.cell import Cell
 from jupyterlab_jaxprof.tracing import OptionError
 from jupyterlab_jaxprof.tracing.contents import read_contents
-from jupyterlab_jaxprof.tracing.remote import parse_targets, remote_options
+from jupyterlab_jaxprof.tracing.remote import RemoteError, RemoteTrace, parse_targets, remote_options
 from tests.support.shells import running_shell
 from tests.support.traced_program import free_port, running_program
 
@@ -98,9 +99,9 @@ def test_an_unknown_host(shell):
 
 
 def test_an_interrupt_keeps_what_has_arrived(shell, store, programs):
-    threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT)).start()
     started_s = time.monotonic()
-    outcome = shell.run(f"%jaxtrace --remote {programs[0]} --duration-ms 60000")
+    with shell.interrupted_when("s so far, 0 of 1 traces have arrived"):
+        outcome = shell.run(f"%jaxtrace --remote {programs[0]} --duration-ms 60000")
     assert time.monotonic() - started_s < 20
     assert isinstance(outcome.error, KeyboardInterrupt)
     assert only_record(store).status is Status.INTERRUPTED
@@ -111,26 +112,52 @@ def test_an_interrupt_keeps_what_has_arrived(shell, store, programs):
         time.sleep(0.5)
 
 
-def test_the_programs_trace_of_another_is_not_disturbed(shell, programs):
-    first = threading.Thread(target=_trace_elsewhere, args=(programs[0],))
-    first.start()
-    time.sleep(1.5)
-    outcome = shell.run(f"%jaxtrace --remote {programs[0]} --duration-ms 100")
-    first.join()
+def test_a_trace_that_the_program_takes_itself_is_not_disturbed(shell, tmp_path):
+    with running_program(traced_into=tmp_path / "theirs") as address:
+        outcome = shell.run(f"%jaxtrace --remote {address} --duration-ms 100")
     assert "is being traced already" in outcome.text
+    (theirs,) = (tmp_path / "theirs").rglob("*.xplane.pb")
+    assert read_contents(theirs).steps["remote_step"]
 
 
-def _trace_elsewhere(address):
-    import subprocess
-    import sys
+def leftovers(store) -> list[str]:
+    """What a remote trace that came to nothing may have left: its draft, and the process that asks."""
+    drafts = [path.name for path in store.root.glob("partial/*")]
+    asking = [child.cmdline() for child in psutil.Process().children()]
+    return drafts + [" ".join(command) for command in asking if "remote_client.py" in " ".join(command)]
 
-    code = (
-        "import tempfile; from tests.support.shells import running_shell\n"
-        "with running_shell('jupyterlab_jaxprof') as shell:\n"
-        f"    line = '%jaxtrace --remote {address} --duration-ms 4000 --dir ' + tempfile.mkdtemp()\n"
-        "    print(shell.run(line).text)"
-    )
-    subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=True)
+
+def test_without_jax_nobody_is_asked(shell, store, programs, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jax", None)
+    outcome = shell.run(f"%%jaxtrace --remote {programs[0]} --duration-ms 60000\n1")
+    assert outcome.text.startswith("UsageError: JAX can't be imported")
+    assert leftovers(store) == []
+
+
+def test_an_interrupt_outside_the_cell_leaves_nothing(shell, store, programs, monkeypatch):
+
+    async def run(cell):
+        raise KeyboardInterrupt  # no signal can be timed to arrive just there
+
+    monkeypatch.setattr(Cell, "run", run)
+    outcome = shell.run(f"%%jaxtrace --remote {programs[0]} --duration-ms 60000\n1")
+    assert isinstance(outcome.error, KeyboardInterrupt)
+    assert leftovers(store) == []
+
+
+def test_the_last_words_of_a_client_that_does_not_start_are_waited_for(store, tmp_path, monkeypatch):
+    class SlowlyRead(list):
+        def extend(self, lines):
+            time.sleep(0.3)
+            super().extend(lines)
+
+    (tmp_path / "grpc.py").write_text("raise ModuleNotFoundError(\"No module named 'grpc'\")")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    remote = RemoteTrace(store.begin("trace", "x"), parse_targets("localhost:1"), 100, remote_options({}))
+    remote._stderr = SlowlyRead()
+    with pytest.raises(RemoteError, match="pip install grpcio protobuf"):
+        remote.start()
+    assert leftovers(store) == []
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
+import signal
+import threading
+import time
 from dataclasses import dataclass
 
 from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
@@ -30,6 +34,7 @@ class Shell:
 
     def __init__(self, *extensions: str):
         InteractiveShell.clear_instance()
+        self._out = io.StringIO()
         config = Config()
         config.HistoryManager.hist_file = ":memory:"
         config.InteractiveShell.colors = "nocolor"
@@ -38,10 +43,28 @@ class Shell:
             self.ip.extension_manager.load_extension(extension)
 
     def run(self, cell: str, store_history: bool = True) -> Outcome:
-        out = io.StringIO()
+        self._out = out = io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
             result = self.ip.run_cell(cell, store_history=store_history)
         return Outcome(result, _ANSI.sub("", out.getvalue()))
+
+    @contextlib.contextmanager
+    def interrupted_when(self, text: str, timeout_s: float = 60):
+        """Send the Ctrl-C of a user to the cell run within, once it has printed `text`."""
+        last = self._out
+
+        def watch():
+            deadline_s = time.monotonic() + timeout_s
+            while self._out is last or text not in self._out.getvalue():
+                if time.monotonic() > deadline_s:
+                    return  # nobody is interrupted, and the test's own assertions fail
+                time.sleep(0.01)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        yield
+        watcher.join()
 
     @property
     def names(self):
