@@ -81,6 +81,14 @@ class Kernel:
     def run(self, code: str, timeout: float = 60, **options: Any) -> Reply:
         return self.wait_for(self.send(code, **options), timeout)
 
+    def run_once_accepted(self, code: str, timeout: float = 60) -> Reply:
+        """Run code as soon as ipykernel lets it: for a moment after an error it aborts whatever comes in."""
+        deadline = time.monotonic() + timeout
+        while (reply := self.run(code)).status == "aborted":
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"The kernel aborts {code!r} without end.")
+        return reply
+
     def wait_for_output(self, message_id: str, text: str, timeout: float = 60) -> None:
         """Wait until a running cell has printed `text`."""
         deadline, seen = time.monotonic() + timeout, ""
