@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 # jax.profiler writes the first million events (with some metadata) to the trace.json.gz and drops the others.
 # https://github.com/jax-ml/jax/issues/21295
@@ -39,8 +40,13 @@ class TraceContents:
 
     @property
     def exceeds_json(self) -> bool:
-        """Whether the trace viewer's JSON form can't hold all events."""
-        return self.events > JSON_EVENT_LIMIT or (not self.problem and self.size_bytes > _READ_LIMIT_BYTES)
+        """Whether there are more events than the trace viewer's JSON form holds; only what is read counts."""
+        return self.events > JSON_EVENT_LIMIT
+
+    @property
+    def too_large_to_read(self) -> bool:
+        """Whether the file was not looked into for its size, though it is whole."""
+        return not self.problem and self.size_bytes > _READ_LIMIT_BYTES
 
 
 def read_contents(path: Path) -> TraceContents:
@@ -56,23 +62,62 @@ def read_contents(path: Path) -> TraceContents:
             f"{path.name} has {contents.size_bytes / 1e9:.1f} GB, more than the 2 GB that any viewer can "
             "read: trace less (fewer steps, no --python, --host-level 1)."
         )
-    elif contents.size_bytes <= _READ_LIMIT_BYTES:
-        _read(path, contents)
+    else:
+        reader = _profile_data() if contents.size_bytes <= _READ_LIMIT_BYTES else None
+        whole = _read(path, reader, contents) if reader is not None else _is_whole(path)
+        if not whole:
+            contents.problem = (
+                f"{path.name} is cut off or damaged, so no viewer can read it: if the disk isn't full, "
+                "run the cell again."
+            )
     return contents
 
 
-def _read(path: Path, contents: TraceContents) -> None:
-    reader = _profile_data()
-    if reader is None:
-        return
+def _is_whole(path: Path) -> bool:
+    """Tell, in constant memory, whether the fields of the file's one message end where the file does.
+
+    Each plane of an XSpace is one field with its length before it, so a file that is cut off ends within one.
+    """
+    with path.open("rb") as file:
+        end = os.fstat(file.fileno()).st_size
+        try:
+            while file.tell() < end:
+                if not _skip_field(file):
+                    return False
+        except EOFError:
+            return False
+        return file.tell() == end
+
+
+def _skip_field(file: BinaryIO) -> bool:
+    """Skip one field of a protobuf message; False where none can be. Raises EOFError."""
+    number, wire_type = divmod(_varint(file), 8)
+    if wire_type == 0:
+        _varint(file)
+    elif wire_type in (1, 2, 5):
+        length = {1: 8, 5: 4}.get(wire_type) or min(_varint(file), PROTOBUF_LIMIT_BYTES)
+        file.seek(length, os.SEEK_CUR)
+    return number > 0 and wire_type in (0, 1, 2, 5)
+
+
+def _varint(file: BinaryIO) -> int:
+    value = shift = 0
+    while True:
+        byte = file.read(1)
+        if not byte or shift > 63:
+            raise EOFError
+        value |= (byte[0] & 0x7F) << shift
+        if byte[0] < 0x80:
+            return value
+        shift += 7
+
+
+def _read(path: Path, reader: Any, contents: TraceContents) -> bool:
+    """Fill in `contents`; False where the file can't be read."""
     try:
         planes = list(reader.from_file(str(path)).planes)
     except (RuntimeError, ValueError):
-        contents.problem = (
-            f"{path.name} is cut off or damaged, so no viewer can read it: if the disk isn't full, "
-            "run the cell again."
-        )
-        return
+        return False
     contents.was_read = True
     for plane in planes:
         device = _DEVICE_PLANE.fullmatch(plane.name)
@@ -86,6 +131,7 @@ def _read(path: Path, contents: TraceContents) -> None:
             contents.devices.append((device[1].lower(), int(device[2])))
         if plane.name == "/host:metadata":
             contents.versions = {name: str(value) for name, value in plane.stats if name.endswith("_version")}
+    return True
 
 
 def _profile_data() -> Any:

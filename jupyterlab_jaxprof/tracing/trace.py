@@ -201,6 +201,8 @@ def settle(writing: Path, draft: Draft, outcome: Outcome, *, written: bool = Tru
             contents = read_contents(path)
             all_contents.append(contents)
             whole = not contents.problem
+            if contents.too_large_to_read:
+                outcome.notices.append(_too_large(path.name, contents.size_bytes))
             if written and contents.problem:
                 outcome.worsen(Status.PARTIAL, contents.problem)
                 place = place.with_name(place.name + _UNREADABLE)
@@ -211,6 +213,14 @@ def settle(writing: Path, draft: Draft, outcome: Outcome, *, written: bool = Tru
     if written and not all_contents:
         outcome.worsen(Status.FAILED, "JAX's profiler wrote no trace, and gave no reason.")
     return all_contents
+
+
+def _too_large(name: str, size_bytes: int) -> str:
+    return (
+        f"{name} has {size_bytes / 1e6:,.0f} MB, too large to look into here: its events are not counted and "
+        "the steps that it marks not listed. XProf reads it whole; a trace.json.gz beside it has the first "
+        f"{JSON_EVENT_LIMIT:,} events only, should there be more."
+    )
 
 
 def publish(

@@ -75,9 +75,12 @@ def test_cut_off_files_are_told_and_hidden_from_xprof(real_trace, tmp_path, keep
     assert [Path(file.path).name for file in record.files] == ["vm.trace.json.gz", "vm.xplane.pb.unreadable"]
 
 
-def test_random_bytes_are_no_trace(tmp_path):
+@pytest.mark.parametrize("beginning", [b"", b"\0", b"\x0a" + b"\xff" * 9 + b"\x7f", b"\x0b"])
+def test_random_bytes_are_no_trace(tmp_path, monkeypatch, beginning):
     path = tmp_path / "vm.xplane.pb"
-    path.write_bytes(os.urandom(5000))
+    path.write_bytes(beginning + os.urandom(5000))
+    assert "damaged" in read_contents(path).problem
+    monkeypatch.setattr("jupyterlab_jaxprof.tracing.contents._profile_data", lambda: None)
     assert "damaged" in read_contents(path).problem
 
 
@@ -86,6 +89,54 @@ def test_over_two_gigabytes(tmp_path):
     with path.open("wb") as file:
         file.truncate(2**31)  # sparse: it takes no room
     assert "2.1 GB, more than the 2 GB" in read_contents(path).problem
+
+
+LARGE_BYTES = 300_000_000
+
+
+def large_trace(path: Path) -> Path:
+    """Write a trace of one plane, larger than what is read here; sparse, so that it takes no room."""
+    length, varint = LARGE_BYTES, b""
+    while length:
+        varint += bytes([length & 0x7F | (0x80 if length > 0x7F else 0)])
+        length >>= 7
+    path.write_bytes(b"\x0a" + varint)
+    os.truncate(path, 1 + len(varint) + LARGE_BYTES)
+    return path
+
+
+def test_a_large_trace_is_said_to_be_too_large_to_count(tmp_path):
+    with Store(tmp_path / "store").begin("trace", "large") as draft:
+        session = draft.directory / "writing" / "plugins" / "profile" / "2026_01_01_00_00_00"
+        session.mkdir(parents=True)
+        path = large_trace(session / "vm.xplane.pb")
+        contents = read_contents(path)
+        assert (contents.problem, contents.too_large_to_read, contents.exceeds_json) == ("", True, False)
+        outcome = Outcome()
+        settle(draft.directory / "writing", draft, outcome)
+    assert outcome.status is Status.OK
+    (notice,) = outcome.notices
+    assert "300 MB, too large to look into here" in notice
+
+
+@pytest.mark.parametrize("change_bytes", [-1, -LARGE_BYTES // 20, 1])
+def test_a_large_trace_that_is_cut_off_is_not_taken_for_a_whole_one(tmp_path, change_bytes):
+    path = large_trace(tmp_path / "vm.xplane.pb")
+    os.truncate(path, path.stat().st_size + change_bytes)
+    contents = read_contents(path)
+    assert "is cut off or damaged" in contents.problem
+    assert not contents.too_large_to_read
+
+
+@pytest.mark.parametrize("name", ["gpu_bound", "two_hosts_r0"])
+def test_without_a_reader_whole_and_cut_off_are_told_apart_all_the_same(real_trace, monkeypatch, name):
+    monkeypatch.setattr("jupyterlab_jaxprof.tracing.contents._profile_data", lambda: None)  # as old JAX alone
+    path = real_trace(name)
+    size_bytes = path.stat().st_size
+    assert (read_contents(path).problem, read_contents(path).was_read) == ("", False)
+    for keep in (1, 300, size_bytes // 2, size_bytes - 1):
+        os.truncate(real_trace(name), keep)
+        assert "is cut off or damaged" in read_contents(path).problem
 
 
 def test_what_jax_failed_to_write_makes_room(real_trace, tmp_path):
