@@ -262,7 +262,8 @@ def test_caches_that_a_dead_xprof_left_half_written_are_made_again(client: Clien
     (directory / name).write_bytes((directory / name).read_bytes()[:500])
     assert [client.get(f"{P}/data", query_string=query).status_code for query in queries].count(404) == 1
     # The mark of one that is at work elsewhere: nothing is thrown away.
-    with (directory / caches.MARK).open("wb") as mark:
+    (directory / caches.MARK).write_text("\n")
+    with (directory / caches.MARK).open("rb") as mark:
         fcntl.flock(mark, fcntl.LOCK_SH)
         assert [client.get(f"{P}/data", query_string=query).status_code for query in queries].count(404) == 1
     # The mark of one that died at its work.
@@ -272,6 +273,52 @@ def test_caches_that_a_dead_xprof_left_half_written_are_made_again(client: Clien
         assert len(body(answer)) == pytest.approx(len(expected), rel=0.02)
     assert not (directory / caches.MARK).exists()
     assert (directory / "vm.xplane.pb").exists()
+
+
+WORKER = """
+import sys, threading, time
+from pathlib import Path
+from jupyterlab_jaxprof.server.viewers import caches
+
+directory, rounds = Path(sys.argv[1]), int(sys.argv[2])
+faults = []
+caches.discard = lambda directory: faults.append("thrown away")
+
+def work():
+    for _ in range(rounds):
+        with caches.at_work(directory):
+            if not (directory / caches.MARK).exists():
+                faults.append("no mark")
+            time.sleep(0)
+
+threads = [threading.Thread(target=work) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(len(faults), sorted(set(faults)))
+"""
+
+
+def test_many_requests_at_once_share_one_mark(tmp_path: Path):
+    """Eight threads of one viewer: always marked, and none is taken for one that died."""
+    command = [sys.executable, "-c", WORKER, str(tmp_path), "500"]
+    worked = subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True
+    )
+    assert worked.stdout == "0 []\n", worked.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_viewers_of_two_servers_share_a_directory(tmp_path: Path):
+    """Two processes, eight threads each: always marked, until the last has ended."""
+    command = [sys.executable, "-c", WORKER, str(tmp_path), "200"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    both = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    outputs = [process.communicate(timeout=60)[0] for process in both]
+    assert not [output for output in outputs if "no mark" in output or not output]
+    # Nobody is left, so whoever comes next throws nothing away.
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_run_without_traces_is_explained(client: Client, store: Path):

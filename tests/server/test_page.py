@@ -6,31 +6,22 @@ from collections.abc import Iterator
 from urllib.parse import parse_qs, quote, urlparse
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.server.conftest import Publish, publish_capture
+from tests.support.browser import chromium
 from tests.support.servers import Server
 
 pytestmark = pytest.mark.browser
 
-CHROMIUM = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
 PATIENCE_MS = 60_000
 expect.set_options(timeout=PATIENCE_MS)
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=CHROMIUM)
+    with chromium() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture

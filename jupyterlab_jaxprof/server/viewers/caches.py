@@ -10,8 +10,11 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+import threading
+from collections import defaultdict
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 MARK = ".jaxprof-xprof-at-work"
@@ -28,24 +31,36 @@ CACHES = (
 log = logging.getLogger(__name__)
 
 
+@dataclass
+class _Users:
+    """This process's requests that are at work in one directory; they share one mark."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    count: int = 0
+    mark: int | None = None
+
+
+_users: defaultdict[Path, _Users] = defaultdict(_Users)
+_users_lock = threading.Lock()
+
+
 @contextmanager
 def at_work(directory: Path) -> Generator[None]:
     """Mark that XProf is at work in `directory`; first remove what one that died there may have left."""
+    with _users_lock:
+        users = _users[directory]
+    with users.lock:
+        if users.count == 0:
+            users.mark = _begin(directory)
+        users.count += 1
     try:
-        descriptor, found = _open_mark(directory / MARK)
-    except OSError:  # it can't be written: then XProf writes no caches either
-        yield
-        return
-    try:
-        if found and _lock(descriptor, fcntl.LOCK_EX):
-            log.warning("XProf died while it worked in %s: its caches there are made again.", directory)
-            discard(directory)
-        _lock(descriptor, fcntl.LOCK_SH)
         yield
     finally:
-        if _lock(descriptor, fcntl.LOCK_EX):  # nobody else is at work here
-            (directory / MARK).unlink(missing_ok=True)
-        os.close(descriptor)
+        with users.lock:
+            users.count -= 1
+            if users.count == 0 and users.mark is not None:
+                _end(directory, users.mark)
+                users.mark = None
 
 
 def discard(directory: Path) -> None:
@@ -57,19 +72,63 @@ def discard(directory: Path) -> None:
                     path.unlink()
 
 
-def _open_mark(path: Path) -> tuple[int, bool]:
-    """Open the mark, and tell whether it was there."""
+def _begin(directory: Path) -> int | None:
+    """Make the mark and hold it; None where it can't be made, and XProf writes no caches either."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-    try:
-        return os.open(path, flags | os.O_EXCL, 0o600), False
-    except FileExistsError:
-        return os.open(path, flags, 0o600), True
+    with suppress(OSError):
+        while True:
+            mark = os.open(directory / MARK, flags, 0o600)
+            try:
+                if _hold(directory, mark):
+                    return mark
+            except BaseException:
+                os.close(mark)
+                raise
+            os.close(mark)
+    return None
 
 
-def _lock(descriptor: int, kind: int) -> bool:
-    """Lock without waiting; False where another holds it, or the file system has no locks."""
+def _hold(directory: Path, mark: int) -> bool:
+    """Lock the mark, shared; False if another process, at the end of its work, has removed it meanwhile.
+
+    Raises:
+        OSError: where the file system has no locks; a mark there would tell nothing.
+    """
+    if _lock_alone(mark):
+        if not _is_in_place(directory, mark):
+            return False
+        # An empty mark was only just made, and nobody has worked under it.
+        if os.fstat(mark).st_size:
+            log.warning("XProf died while it worked in %s: its caches there are made again.", directory)
+            discard(directory)
+        else:
+            os.write(mark, b"\n")
+    # Waits, not for long, for a process that throws caches away or removes the mark.
+    fcntl.flock(mark, fcntl.LOCK_SH)
+    return _is_in_place(directory, mark)
+
+
+def _end(directory: Path, mark: int) -> None:
+    """Remove the mark, unless another process is at work here as well."""
+    with suppress(OSError):  # where it stays, the caches are made again
+        if _lock_alone(mark) and _is_in_place(directory, mark):
+            (directory / MARK).unlink()
+    os.close(mark)
+
+
+def _lock_alone(mark: int) -> bool:
+    """Lock the mark if no other process holds it."""
     try:
-        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-    except OSError:
+        fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
         return False
     return True
+
+
+def _is_in_place(directory: Path, mark: int) -> bool:
+    """Whether the open mark is the file that lies in the directory now."""
+    try:
+        found = (directory / MARK).lstat()
+    except FileNotFoundError:
+        return False
+    return os.path.samestat(found, os.fstat(mark))
