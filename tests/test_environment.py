@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -185,7 +187,6 @@ def test_where_all_is_well_there_is_no_problem() -> None:
         ),
         ({"versions": {"jax-cuda13-plugin": None}}, "JAX has no CUDA plugin", False),
         ({"versions": {"jax-cuda13-plugin": "0.10.0"}}, "does not belong to jaxlib 0.11.2", True),
-        ({"versions": {"jupyterlab-nvidia-nsight": "1.0"}}, "a magic named %%nsys too", False),
         ({"tools": {"nsys": None}}, "nsys (Nsight Systems) is not found", False),
         (
             {"tools": {"nsys": {"path": "/x/nsys", "version": "2023.4.4", "failure": None}}},
@@ -197,21 +198,11 @@ def test_where_all_is_well_there_is_no_problem() -> None:
         ({"permissions": {"temporary_noexec": True}}, "mounted noexec", False),
         ({"permissions": {"shm_bytes": 2**20}}, "/dev/shm has only 1 MiB", False),
         (
-            {"variables": {"XLA_FLAGS": "--xla_gpu_enable_command_buffer='' --x=1"}},
-            "two quote characters",
-            False,
-        ),
-        (
             {"variables": {"XLA_PYTHON_CLIENT_MEM_FRACTION": ".5", "XLA_CLIENT_MEM_FRACTION": ".5"}},
             "jaxlib refuses that",
             True,
         ),
         ({"variables": {"JAX_PLATFORMS": "cpu"}}, "JAX_PLATFORMS is cpu", False),
-        (
-            {"variables": {"LD_PRELOAD": "/opt/nvidia/nsight-systems/libToolsInjectionProxy64.so"}},
-            "one profiler",
-            False,
-        ),
     ],
 )
 def test_known_problems(changes: dict[str, Any], what: str, needed: bool) -> None:
@@ -222,6 +213,39 @@ def test_known_problems(changes: dict[str, Any], what: str, needed: bool) -> Non
     (problem,) = [problem for problem in problems if what in problem["what"]]
     assert problem["needed"] == needed
     assert problem["remedy"].endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "what"),
+    [
+        ("LD_PRELOAD", "/opt/nvidia/nsight-systems/libToolsInjectionProxy64.so", "under NVIDIA Nsight"),
+        ("NSYS_PROFILING_SESSION_ID", "1", "under NVIDIA Nsight"),
+        ("CUDA_INJECTION64_PATH", "/x.so", "under NVIDIA Nsight"),
+        ("XLA_FLAGS", "--xla_gpu_enable_command_buffer='' --x=1", "sets --xla_gpu_enable_command_buffer to"),
+        ("XLA_FLAGS", '--x="" --y=1', "sets --x to a pair of quotes"),
+    ],
+)
+def test_variables_that_spoil_a_trace(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, what: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    (problem,) = [problem for problem in environment.report()["problems"] if what in problem["what"]]
+    assert problem["remedy"].endswith(".")
+    assert not problem["needed"]
+
+
+@pytest.mark.parametrize("flags", ["", "--x= --y=''1''", "--x='' --x=", "--x"])
+def test_flags_without_a_pair_of_quotes(flags: str) -> None:
+    assert list(environment.spoilers({"XLA_FLAGS": flags, "LD_PRELOAD": "", "MY_NSYS_X": "1"})) == []
+
+
+def test_xprofs_versions_are_those_that_the_package_requires() -> None:
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    assert environment.XPROF_REQUIREMENT in project["dependencies"]
+    package = Path(environment.__file__).parents[1]
+    stated = [path for path in package.rglob("*.py") if re.search(r"xprof[<>=]=?\d", path.read_text())]
+    assert [path for path in stated if "server" not in path.parts] == []
+    assert satisfies(environment.XPROF_TESTED, environment.XPROF_REQUIREMENT.removeprefix("xprof"))
 
 
 def test_an_nsys_whose_importer_is_elsewhere(tmp_path: Path) -> None:

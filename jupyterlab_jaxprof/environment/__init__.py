@@ -16,9 +16,20 @@ from typing import Any
 from . import machine
 from .known import problems
 from .machine import xprof_problem
-from .versions import conflicts, versions
+from .spoilers import spoilers
+from .versions import XPROF_REQUIREMENT, XPROF_TESTED, conflicts, own_version, versions
 
-__all__ = ["problems", "report", "variables", "versions", "xprof_problem"]
+__all__ = [
+    "XPROF_REQUIREMENT",
+    "XPROF_TESTED",
+    "own_version",
+    "problems",
+    "report",
+    "spoilers",
+    "variables",
+    "versions",
+    "xprof_problem",
+]
 
 # Only these are ever reported: others may hold secrets.
 VARIABLES = re.compile(
@@ -46,7 +57,7 @@ def report() -> dict[str, Any]:
         "permissions": machine.permissions(),
         "variables": variables(os.environ),
     }
-    return found | {"problems": [*gpu_problems, *conflicts(), *problems(found)]}
+    return found | {"problems": [*gpu_problems, *conflicts(), *spoilers(os.environ), *problems(found)]}
 
 
 def variables(environ: Mapping[str, str]) -> dict[str, str]:

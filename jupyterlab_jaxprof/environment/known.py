@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ctypes.util
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from .problem import pip_install, problem
-from .versions import numbers, satisfies
+from .versions import XPROF_REQUIREMENT, XPROF_SPECIFIERS, XPROF_TESTED, numbers, satisfies
 
 NEEDED = ("jax", "jaxlib", "xprof", "ipython")
 _SHM_NEEDED_BYTES = 64 * 1024 * 1024
@@ -25,14 +24,15 @@ def _packages(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     have: Mapping[str, str | None] = found["versions"]
     for name in NEEDED:
         if have.get(name) is None:
-            wanted = "'xprof>=2.24,<2.25'" if name == "xprof" else name
+            wanted = f"'{XPROF_REQUIREMENT}'" if name == "xprof" else name
             remedy = pip_install(wanted, "the kernel")
             yield problem(f"{name} is not installed in this environment.", remedy, needed=True)
     xprof = have.get("xprof")
-    if xprof and not satisfies(xprof, ">=2.24,<2.25"):
+    if xprof and not satisfies(xprof, XPROF_SPECIFIERS):
         yield problem(
-            f"XProf {xprof} is installed; the viewer here is made for 2.24, whose inner parts it uses.",
-            pip_install("'xprof>=2.24,<2.25'", "Jupyter"),
+            f"XProf {xprof} is installed; the viewer here is made for {XPROF_TESTED}, whose inner parts it "
+            "uses.",
+            pip_install(f"'{XPROF_REQUIREMENT}'", "Jupyter"),
             needed=True,
         )
 
@@ -62,11 +62,6 @@ def _gpu_plugin(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _variable_problems(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     have: Mapping[str, str] = found["variables"]
-    if re.search(r"=(''|\"\")(\s|$)", have.get("XLA_FLAGS", "")):
-        yield problem(
-            "XLA_FLAGS sets a flag to two quote characters: XLA takes them as its value, not as empty.",
-            "Write nothing after the '=', as in --xla_gpu_enable_command_buffer= , before JAX starts.",
-        )
     if {"XLA_PYTHON_CLIENT_MEM_FRACTION", "XLA_CLIENT_MEM_FRACTION"} <= set(have):
         yield problem(
             "XLA_PYTHON_CLIENT_MEM_FRACTION and XLA_CLIENT_MEM_FRACTION are both set: jaxlib refuses that.",
@@ -79,22 +74,11 @@ def _variable_problems(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             f"JAX_PLATFORMS is {have['JAX_PLATFORMS']}, so JAX does not use the GPU.",
             "Unset JAX_PLATFORMS, or set it to cuda,cpu; then restart the kernel.",
         )
-    if re.search(r"nsys|nsight|ToolsInjection", have.get("LD_PRELOAD", ""), re.IGNORECASE):
-        yield problem(
-            "This process runs under NVIDIA Nsight (LD_PRELOAD): only one profiler at a time gets the GPU's "
-            "events, so traces may lack them.",
-            "Start Jupyter without nsys to take traces of device events.",
-        )
 
 
 def _nsight(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     nsys: Mapping[str, Any] | None = found["tools"].get("nsys")
     have: Mapping[str, str | None] = found["versions"]
-    if have.get("jupyterlab-nvidia-nsight"):
-        yield problem(
-            "NVIDIA's jupyterlab-nvidia-nsight is installed, which has a magic named %%nsys too.",
-            "Whose it is in this kernel, %jaxprof says; %%jaxnsys is always this package's.",
-        )
     if nsys is None:
         yield problem(
             "nsys (Nsight Systems) is not found, neither on the PATH nor where NVIDIA's installers put it.",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .problem import pip_install, problem
-from .versions import numbers, version_of
+from .versions import XPROF_REQUIREMENT, numbers, version_of
 
 NSYS_PLACES = (
     "/opt/nvidia/nsight-systems/*/bin/nsys",
@@ -82,7 +82,7 @@ def xprof_problem() -> dict[str, Any] | None:
         return None
     return problem(
         f"XProf is installed but does not start: {failure}.",
-        pip_install("--upgrade --force-reinstall 'xprof>=2.24,<2.25' protobuf", "Jupyter"),
+        pip_install(f"--upgrade --force-reinstall '{XPROF_REQUIREMENT}' protobuf", "Jupyter"),
         needed=True,
     )
 

@@ -9,8 +9,13 @@ from typing import Any
 
 from .problem import pip_install, problem
 
+OWN = "jupyterlab-jaxprof"
+# The versions of XProf whose private parts the viewer uses; pyproject.toml requires the same.
+XPROF_TESTED = "2.24"
+XPROF_SPECIFIERS = ">=2.24,<2.25"
+XPROF_REQUIREMENT = f"xprof{XPROF_SPECIFIERS}"
 DISTRIBUTIONS = (
-    "jupyterlab-jaxprof",
+    OWN,
     "jax",
     "jaxlib",
     "jax-cuda12-plugin",
@@ -43,6 +48,11 @@ def version_of(distribution: str) -> str | None:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
         return None
+
+
+def own_version() -> str:
+    """Give this package's version; empty when it runs from a source tree."""
+    return version_of(OWN) or ""
 
 
 def numbers(version: str) -> tuple[int, ...]:

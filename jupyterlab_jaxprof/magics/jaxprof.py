@@ -44,7 +44,7 @@ def line_magic(shell: InteractiveShell, line: str) -> object:
 
 def status(shell: InteractiveShell) -> Sheet:
     """Say in a few lines what there is: version, store, magics."""
-    version = environment.versions()["jupyterlab-jaxprof"]
+    version = environment.own_version()
     hint = Fact("", "%jaxprof doctor looks at tools, versions, devices and permissions, and says what helps.")
     sections = [
         Section("Store", _store_facts(Store.default())),
@@ -99,13 +99,14 @@ def _store_facts(store: Store) -> list[Fact]:
         Fact("size", size),
     ]
     if page.over_limit.bytes:
-        oldest = units.count(len(page.over_limit.ids), "capture")
+        number = len(page.over_limit.ids)
+        oldest = f"{units.count(number)} oldest captures" if number > 1 else "oldest capture"
         facts.append(
             Fact(
                 "limit",
                 f"The store is {units.size(page.over_limit.bytes)} over its limit.",
                 "advice",
-                f"Nothing is deleted by itself: delete the oldest {oldest} in the sidebar, pin what you want "
+                f"Nothing is deleted by itself: delete the {oldest} in the sidebar, pin what you want "
                 "to keep, or raise JAXPROF_SIZE_LIMIT.",
             )
         )

@@ -18,11 +18,11 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from jupyterlab_jaxprof.captures import Draft, Record, Status, session_slug
+from jupyterlab_jaxprof.environment import own_version
 
 from .contents import TraceContents
 from .interrupts import HeldInterrupts
 from .options import OptionError
-from .surroundings import own_version
 from .trace import Outcome, Source, publish, settle
 
 _CLIENT = Path(__file__).with_name("remote_client.py")

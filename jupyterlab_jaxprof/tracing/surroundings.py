@@ -6,20 +6,12 @@ import os
 import platform
 import socket
 from collections.abc import Iterable, Mapping, Sequence
-from importlib import metadata
 from typing import Any
+
+from jupyterlab_jaxprof.environment import own_version, spoilers
 
 from .contents import TraceContents
 
-_NSYS_PREFIXES = ("NSYS_", "QUADD_")
-_NSYS_VARIABLES = ("NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH")
-_COMMAND_BUFFER_FLAG = "--xla_gpu_enable_command_buffer="
-
-_UNDER_NSYS = (
-    "This kernel runs under Nsight Systems, and the GPU's tracing interface (CUPTI) serves one profiler a "
-    "process: this trace may lack the GPU's events, or the Nsight report may. Start the kernel without "
-    "nsys to trace it."
-)
 _CPU_ONLY = (
     "This trace is of a CPU: XProf's trace viewer and graph viewer show it, its other tools (overview, HLO "
     "statistics, roofline, memory) are made for GPUs and TPUs and stay mostly empty. What is slow on a CPU "
@@ -35,11 +27,6 @@ _COMMAND_BUFFERS = (
     "operation a kernel belongs to. To see that, restart the kernel and put os.environ['XLA_FLAGS'] = "
     "'--xla_gpu_enable_command_buffer=' before the first import of jax (nothing after the equals sign, no "
     "quotes either); it costs some speed."
-)
-_QUOTED_FLAG = (
-    "XLA_FLAGS sets --xla_gpu_enable_command_buffer to a pair of quotes, which XLA takes as they are: it "
-    "is not empty. Write '--xla_gpu_enable_command_buffer=' with nothing after the equals sign, before jax "
-    "is first imported."
 )
 
 
@@ -75,28 +62,9 @@ def trace_environment() -> dict[str, Any]:
     }
 
 
-def own_version() -> str:
-    """Give this package's version; empty when it runs from a source tree."""
-    try:
-        return metadata.version("jupyterlab-jaxprof")
-    except metadata.PackageNotFoundError:
-        return ""
-
-
 def notices_before(environ: Mapping[str, str]) -> list[str]:
     """Say what will spoil a trace in this process, going by its environment variables."""
-    notices: list[str] = []
-    if any(name.startswith(_NSYS_PREFIXES) or name in _NSYS_VARIABLES for name in environ):
-        notices.append(_UNDER_NSYS)
-    value = _flag(environ.get("XLA_FLAGS", ""), _COMMAND_BUFFER_FLAG)
-    if value in ("''", '""'):
-        notices.append(_QUOTED_FLAG)
-    return notices
-
-
-def _flag(flags: str, name: str) -> str | None:
-    values = [flag.removeprefix(name) for flag in flags.split() if flag.startswith(name)]
-    return values[-1] if values else None
+    return [f"{found['what']} {found['remedy']}" for found in spoilers(environ)]
 
 
 def notices_after(

@@ -39,7 +39,9 @@ def test_status_tells_the_store_and_the_magics(
     text = repr(shell.run("%jaxprof").result.result)
     assert "captures  2" in text
     assert "of 3.00 kB" in text
-    assert "delete the oldest 1 capture" in text
+    assert "delete the oldest capture in the sidebar" in text
+    monkeypatch.setenv("JAXPROF_SIZE_LIMIT", "1 kB")
+    assert "delete the 2 oldest captures in the sidebar" in repr(shell.run("%jaxprof").result.result)
     assert store.list().total == 2
 
 
@@ -82,6 +84,19 @@ def test_doctor_looks_at_everything(shell: Shell) -> None:
     assert jax.__version__ in html
     for fact in sheet.sections[0].facts:
         assert fact.value.endswith(".")
+
+
+def test_doctor_and_trace_tell_of_nsight_by_one_rule(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("NSYS_PROFILING_SESSION_ID", "1")
+    told = "This process runs under NVIDIA Nsight"
+    facts = shell.run("%jaxprof doctor").result.result.sections[0].facts
+    assert [fact.value for fact in facts if fact.value.startswith(told)]
+    shell.run("%%jaxtrace\n1;")
+    (row,) = Store(tmp_path / "my store").list().rows
+    assert row.record is not None
+    assert [notice for notice in row.record.notices if notice.startswith(told)]
 
 
 def test_other_words_are_a_usage_error(shell: Shell) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -206,3 +208,10 @@ def test_what_every_environment_asks_for():
     assert jupyterlab_jaxprof.Capture.__module__.startswith("jupyterlab_jaxprof.captures")
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = jupyterlab_jaxprof.nothing
+
+
+def test_no_sentence_names_a_magic_that_there_is_not():
+    package = Path(jupyterlab_jaxprof.__file__).parent
+    rooms = [path for path in package.rglob("*.py") if "timing" not in path.parts]  # its magic is to come
+    named = {name for path in rooms for name in re.findall(r"%(jax[a-z]\w*|nsys)\b", path.read_text())}
+    assert named == {magic.name for magic in TABLE}

@@ -23,7 +23,7 @@ def test_environment_names_every_local_device_and_is_plain_json():
 )
 def test_a_kernel_under_nsys_is_told(variable):
     (notice,) = notices_before({variable: "1"})
-    assert "Nsight Systems" in notice
+    assert "under NVIDIA Nsight" in notice
 
 
 @pytest.mark.parametrize("value", ["''", '""'])
