@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from jupyter_server.auth.decorator import authorized
@@ -10,6 +9,7 @@ from tornado import web
 
 from jupyterlab_jaxprof import environment
 from jupyterlab_jaxprof.captures import Store
+from jupyterlab_jaxprof.environment.versions import version_of
 from jupyterlab_jaxprof.server.handlers import CAPTURE_ID, ApiHandler, UnknownRouteHandler
 from jupyterlab_jaxprof.server.viewers.registry import SPECS
 
@@ -29,7 +29,7 @@ class StatusHandler(ApiHandler):
         viewers = self.jaxprof.viewers
         self.answer(
             {
-                "version": package_version(),
+                "version": version_of("jupyterlab-jaxprof") or "development",
                 "api": API_VERSION,
                 "store": {"path": str(self.store.root), "writable": problem is None, "problem": problem},
                 "viewers": {name: await viewers.describe(name) for name in SPECS},
@@ -89,14 +89,6 @@ class EnvironmentHandler(ApiHandler):
     async def get(self) -> None:
         """Answer with the report."""
         self.answer(await self.off_loop(environment.report))
-
-
-def package_version() -> str:
-    """The installed version; 'development' when the package runs from its source."""
-    try:
-        return version("jupyterlab-jaxprof")
-    except PackageNotFoundError:
-        return "development"
 
 
 def _whole(store: Store, capture_id: str) -> dict[str, Any]:

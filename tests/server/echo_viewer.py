@@ -56,8 +56,11 @@ def main():
     arguments = serve.parser("Echo")
     arguments.add_argument("--delay", type=float, default=0)
     arguments.add_argument("--fail", default="")
+    arguments.add_argument("--without-prctl", action="store_true", help="end with the parent as on macOS")
     options = arguments.parse_args()
-    serve.prepare(options.parent)
+    if options.without_prctl:
+        sys.platform = "darwin"
+    serve.prepare(options)
     if options.fail:
         print("a line before", file=sys.stderr)
         raise SystemExit(options.fail)

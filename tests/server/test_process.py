@@ -9,6 +9,8 @@ import os
 import signal
 import socket
 import stat
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -343,6 +345,38 @@ def test_what_it_started_ends_with_it(place: Path):
         await until(lambda: gone(child.pid))
 
     supervised(check, place)
+
+
+PARENT = """
+import asyncio, sys
+from pathlib import Path
+from tests.server.test_process import viewer
+
+async def main():
+    echo = viewer(Path(sys.argv[1]), "--without-prctl", *sys.argv[2:])
+    echo.listen()
+    start = asyncio.create_task(echo.start())
+    while echo.pid is None:
+        await asyncio.sleep(0.01)
+    if len(sys.argv) == 2:
+        await start
+    print(echo.pid, flush=True)
+    await asyncio.sleep(600)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("arguments", [[], ["--delay", "1"]], ids=["running", "starting"])
+def test_it_ends_with_its_parent_by_the_pipe_alone(place: Path, arguments: list[str]):
+    """Where the kernel sends no signal at the parent's death, as on macOS."""
+    command = [sys.executable, "-c", PARENT, str(place), *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout
+        pid = int(parent.stdout.readline())
+        assert not gone(pid)
+        parent.kill()
+    asyncio.run(until(lambda: gone(pid) and not (place / "d").exists()))
 
 
 def test_it_gets_no_secrets_and_makes_private_files(place: Path, monkeypatch):

@@ -18,12 +18,13 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import psutil
 import requests
 
 ROOT = Path(__file__).parents[2]
@@ -117,13 +118,12 @@ def running_server(
     process = None
     try:
         store = store or home / "store"
-        command, variables = _prepare(home, base_url, store, lab=lab, extension=extension)
-        variables["PYTHONPATH"] = os.pathsep.join([*map(str, python_path), variables["PYTHONPATH"]])
+        _prepare(home, lab=lab, extension=extension)
         log_path = home / "server.log"
         with log_path.open("wb") as log:
             process = subprocess.Popen(
-                [*interpreter, *command, *arguments],
-                env={**variables, **(environment or {})},
+                [*interpreter, *_command(base_url, store, lab=lab), *arguments],
+                env={**_environment(home, python_path), **(environment or {})},
                 cwd=home / "work",
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -143,10 +143,8 @@ def running_server(
         shutil.rmtree(home, ignore_errors=True)
 
 
-def _prepare(
-    home: Path, base_url: str, store: Path, *, lab: bool, extension: bool
-) -> tuple[list[str], dict[str, str]]:
-    """Lay out what an installation would bring; returns the command and the whole environment."""
+def _prepare(home: Path, *, lab: bool, extension: bool) -> None:
+    """Lay out what an installation would bring."""
     for name in (
         "config/jupyter_server_config.d",
         "data",
@@ -156,8 +154,12 @@ def _prepare(
         "site",
     ):
         (home / name).mkdir(parents=True, mode=0o700)
+    config = home / "config/jupyter_server_config.d"
     if extension:
-        shutil.copy(ROOT / "etc/jupyter_server/jaxprof.json", home / "config/jupyter_server_config.d/")
+        shutil.copy(ROOT / "etc/jupyter_server/jaxprof.json", config)
+    if not lab:
+        unused = dict.fromkeys(LAB_EXTENSIONS, False)
+        (config / "quick.json").write_text(json.dumps({"ServerApp": {"jpserver_extensions": unused}}))
     startup = ROOT / "etc/ipython/00-jaxprof.py"
     if startup.exists():
         shutil.copy(startup, home / "ipython/profile_default/startup/")
@@ -166,13 +168,17 @@ def _prepare(
         (home / "share/labextensions").mkdir(parents=True)
         (home / "share/labextensions/jupyterlab-jaxprof").symlink_to(labextension)
     write_dist_info(home / "site")
+
+
+def _environment(home: Path, python_path: Sequence[Path]) -> dict[str, str]:
+    """The whole environment of a server that lives in `home`."""
     inherited = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("JUPYTER", "JPY_", "JAXPROF", "IPYTHON"))
     }
-    variables = inherited | {
-        "PYTHONPATH": os.pathsep.join([str(ROOT), str(home / "site")]),
+    return inherited | {
+        "PYTHONPATH": os.pathsep.join(map(str, [*python_path, ROOT, home / "site"])),
         "JUPYTER_CONFIG_DIR": str(home / "config"),
         "JUPYTER_PREFER_ENV_PATH": "0",  # that directory counts for more than the environment's
         "JUPYTER_DATA_DIR": str(home / "data"),
@@ -184,22 +190,21 @@ def _prepare(
         "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
         "JAX_PLATFORMS": os.environ.get("JAX_PLATFORMS", "cpu"),
     }
-    command = [
+
+
+def _command(base_url: str, store: Path, *, lab: bool) -> list[str]:
+    """What follows the interpreter on the command line."""
+    lab_options = [
+        "--LabApp.news_url=None",
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+    ]
+    return [
         *("-m", "jupyterlab" if lab else "jupyter_server"),
         *("--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1", "--ServerApp.port=0"),
         f"--ServerApp.base_url={base_url}",
         f"--JaxProfApp.directory={store}",
+        *(lab_options if lab else []),
     ]
-    if not lab:
-        (home / "config/jupyter_server_config.d/quick.json").write_text(
-            json.dumps({"ServerApp": {"jpserver_extensions": dict.fromkeys(LAB_EXTENSIONS, False)}})
-        )
-    else:
-        command += [
-            "--LabApp.news_url=None",
-            "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-        ]
-    return command, variables
 
 
 def write_dist_info(site: Path) -> None:
@@ -226,14 +231,19 @@ def _await_url(run: Path, process: subprocess.Popen[bytes], log_path: Path) -> s
                 data = json.loads(info.read_text())
             except ValueError:
                 continue
-            url = f"http://127.0.0.1:{data['port']}{quote(data['base_url'], safe='/@')}"
-            try:
-                requests.get(f"{url}api", timeout=10)
-            except requests.ConnectionError:
-                continue
-            return url
+            for port in _ports(process.pid):
+                url = f"http://127.0.0.1:{port}{quote(data['base_url'], safe='/@')}"
+                with suppress(requests.ConnectionError):
+                    requests.get(f"{url}api", timeout=10)
+                    return url
         time.sleep(0.05)
     raise RuntimeError(f"The server didn't start in {START_TIMEOUT_S} s:\n{log_path.read_text()}")
+
+
+def _ports(pid: int) -> list[int]:
+    """The ports that a process listens at; a server of jupyter_server 2.14 writes down the 0 it was given."""
+    connections = psutil.Process(pid).net_connections(kind="inet")
+    return [found.laddr.port for found in connections if found.status == psutil.CONN_LISTEN]
 
 
 def unpacked(name: str, directory: Path) -> Path:

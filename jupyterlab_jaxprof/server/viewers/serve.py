@@ -55,13 +55,14 @@ def parser(description: str) -> argparse.ArgumentParser:
     return arguments
 
 
-def prepare(parent: int) -> None:
+def prepare(options: argparse.Namespace) -> None:
     """To be called first, before slow imports: private files, and no life after the parent's."""
     os.umask(0o077)
+    signal.signal(signal.SIGTERM, lambda signum, frame: _exit(options))
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    if os.getppid() != parent:
-        raise SystemExit("The Jupyter server that started this viewer is gone.")
+    if os.getppid() != options.parent:  # it was gone before the line above
+        _exit(options)
 
 
 def serve(gate: Gate, options: argparse.Namespace) -> None:

@@ -112,7 +112,7 @@ def build(logdir: Path) -> Application:
 def main() -> None:
     """Serve until the Jupyter server ends."""
     options = serve.parser(__doc__ or "").parse_args()
-    serve.prepare(options.parent)
+    serve.prepare(options)
     application = build(options.logdir)
     rules = TensorBoardRules(options.logdir)
     serve.serve(Gate(application, rules, external_scripts=not options.no_external_scripts), options)

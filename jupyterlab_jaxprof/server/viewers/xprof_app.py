@@ -39,7 +39,7 @@ def build(logdir: Path) -> tuple[Callable[..., Any], str]:
 def main() -> None:
     """Serve until the Jupyter server ends."""
     options = serve.parser(__doc__ or "").parse_args()
-    serve.prepare(options.parent)
+    serve.prepare(options)
     application, notice = build(options.logdir)
     gate = Gate(
         application,
