@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 import socket
 import subprocess
 import sys
@@ -42,6 +43,7 @@ def wait_until_ready(server: subprocess.Popen[bytes], address: str, log: Path) -
 
 def main(notebook: Path) -> int:
     """Serve the notebook's own folder, so that nothing else of the disk is shown."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     port, token = free_port(), secrets.token_hex(24)
     log = Path(sys.prefix) / "jupyterlab.log"
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--ip=127.0.0.1", f"--port={port}"]
@@ -61,8 +63,10 @@ def main(notebook: Path) -> int:
     try:
         return server.wait()
     except KeyboardInterrupt:
+        return 0
+    finally:  # however this process is told to end, the server goes with it
         server.terminate()
-        return server.wait()
+        server.wait()
 
 
 if __name__ == "__main__":
