@@ -352,6 +352,15 @@ def test_no_later_capture_deletes_what_was_published_with_dir(store: Store, wher
     assert (draft.directory / "plugins" / "profile" / "run" / "vm.xplane.pb").is_file()
 
 
+def test_what_was_given_up_is_swept_in_a_directory_of_ones_own_too(tmp_path: Path) -> None:
+    with Store.begin_in(tmp_path, "trace", "run") as draft:
+        trash = draft.trash
+        trash.mkdir()
+        os.utime(trash, (time.time() - 7200, time.time() - 7200))
+    Store.begin_in(tmp_path, "trace", "another").discard()
+    assert not trash.exists()
+
+
 def test_capture_object(store: Store) -> None:
     record = publish(store, "run", summary={"steps": {"name": "s", "count": 3, "median_ms": 1.0}})
     capture = Capture(record, store.directory(record.id))
