@@ -12,10 +12,11 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
 from jupyterlab_jaxprof.captures import CaptureFile, Record, Status
 from jupyterlab_jaxprof.cards import MIME_TYPE, bundle
+from tests.support.browser import chromium
 
 ID = "20261130-094001-993-cb3da3"
 HERE = Path("/home/me/.local/share/jupyter/jaxprof/captures") / ID
@@ -242,12 +243,8 @@ def test_any_durations_can_be_drawn(durations: list[float | None]) -> None:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path="/usr/bin/chromium", args=["--no-sandbox", "--disable-gpu", "--no-first-run"]
-        )
+    with chromium() as browser:
         yield browser
-        browser.close()
 
 
 # For each text: its contrast with what is behind it (WCAG 2), and whether it fits in its card.

@@ -161,7 +161,7 @@ addEventListener('message', event => {
   const index = frames.findIndex(frame => frame.contentWindow === event.source);
   window.states.push({index, origin: event.origin, ...event.data});
 });
-</script>FRAMES"""
+</script><body data-jp-theme-light="false">FRAMES"""
 
 
 def test_inside_another_page_it_tells_its_state_and_touches_nothing(page: Page, server: Server, run: str):
@@ -169,7 +169,7 @@ def test_inside_another_page_it_tells_its_state_and_touches_nothing(page: Page, 
     other = publish_capture(server.store, "other").xprof_run or ""
     frames = "".join(
         f'<iframe width="640" height="700" src="{server.url}jaxprof/xprof?run={quote(name)}{tool}"></iframe>'
-        for name, tool in ((run, ""), (other, "&tool=overview_page"))
+        for name, tool in ((run, ""), (other, "&tool=overview_page&theme=light"))
     )
     parent = f"{server.url}parent?untouched=1"
     page.route(
@@ -197,12 +197,33 @@ def test_inside_another_page_it_tells_its_state_and_touches_nothing(page: Page, 
     assert page.url == parent
     assert page.title() == "parent"
     assert page.evaluate("history.length") == length
-    # Messages to it: a theme; others are ignored.
+    # JupyterLab's theme is theirs, whatever it was when the address was made; later ones come as messages.
+    for page_frame in page.frames[0].child_frames:
+        assert page_frame.evaluate("document.documentElement.dataset.theme") == "dark"
     send = "message => frames[1].postMessage(message, location.origin)"
-    page.evaluate(send, {"source": "jaxprof", "type": "theme", "theme": "dark"})
-    page.evaluate(send, {"source": "other", "type": "theme", "theme": "light"})
+    page.evaluate(send, {"source": "jaxprof", "type": "theme", "theme": "light"})
+    page.evaluate(send, {"source": "other", "type": "theme", "theme": "dark"})
     inner = page.frames[0].child_frames[1]
-    inner.wait_for_function("document.documentElement.dataset.theme === 'dark'")
+    inner.wait_for_function("document.documentElement.dataset.theme === 'light'")
+
+
+def test_a_loading_viewer_leaves_the_keyboard_to_the_page_around_it(page: Page, server: Server, run: str):
+    """The trace viewer takes the focus when it has loaded: typed text, and a dialog's keys, went there."""
+    parent = f"{server.url}parent"
+    frame = f'<iframe width="1400" height="800" src="{server.url}jaxprof/xprof?run={quote(run)}"></iframe>'
+    page.set_viewport_size({"width": 1500, "height": 900})
+    page.route(parent, lambda route: route.fulfill(body=f"<input>{frame}", content_type="text/html"))
+    page.goto(parent)
+    page.locator("input").focus()
+    trace = page.frame_locator("iframe").frame_locator("#viewer").frame_locator("iframe")
+    expect(trace.get_by_text("XLA Modules").first).to_be_visible()
+    page.keyboard.type("typed meanwhile", delay=100)
+    expect(page.locator("input")).to_have_value("typed meanwhile")
+    # A click gives it to the viewer, which then moves it as it likes.
+    search = trace.locator("input").first
+    search.click()
+    page.keyboard.type("train")
+    expect(search).to_have_value("train")
 
 
 def test_links_that_led_out_of_the_prefix_are_mended(page: Page, server: Server, run: str):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -26,7 +27,6 @@ from playwright.sync_api import (
 
 from tests.support.servers import Server
 
-CHROMIUM = "/usr/bin/chromium"
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -41,9 +41,11 @@ PATIENCE_MS = 30_000
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """Start Chromium, and end it at the end."""
+    """Start the system's Chromium, and end it at the end."""
+    executable = shutil.which("chromium")
+    assert executable, "There is no `chromium` on the PATH: install the system's package of that name."
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        browser = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
         try:
             yield browser
         finally:
@@ -125,6 +127,14 @@ class Lab:
         row.hover()
         row.get_by_role("button", name="More actions").click()
         self.page.locator(".lm-Menu-item").filter(has_text=item).first.click()
+
+    def command(self, label: str) -> None:
+        """Choose a command from the palette."""
+        self.page.locator("#jp-main-statusbar").click()  # the keys of a frame stay in it
+        self.page.keyboard.press("Control+Shift+C")
+        self.page.locator(".lm-CommandPalette-input:visible").fill(label)
+        item = self.page.locator(".lm-CommandPalette-item:visible")
+        item.filter(has=self.page.get_by_text(label, exact=True)).first.click()
 
     # Notebooks
 
