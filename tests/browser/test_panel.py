@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Route, expect
+from playwright.sync_api import Browser, Locator, Route, expect
 
 from jupyterlab_jaxprof.captures import Store, draft, names
 from jupyterlab_jaxprof.captures.record import Status
 from tests.browser.conftest import MAIN_URL
-from tests.support.browser import Lab, lab_page, save_screenshot, set_theme
+from tests.support.browser import Lab, lab_page, save_screenshot, set_theme, write_notebook
 from tests.support.servers import Server, running_server
 
 pytestmark = pytest.mark.browser
@@ -92,7 +92,7 @@ def test_keyboard(lab: Lab, store: Store) -> None:
     assert [row.name for row in store.list().rows] == ["newest", "oldest"]
 
 
-def test_pin_notes_and_copies(lab: Lab, store: Store) -> None:
+def test_pin_details_and_copies(lab: Lab, store: Store) -> None:
     capture_id = add(store, "pinned", status=Status.FAILED, reason="The cell raised ValueError: no.")
     open_panel(lab)
     row = lab.row("pinned")
@@ -105,10 +105,6 @@ def test_pin_notes_and_copies(lab: Lab, store: Store) -> None:
     lab.page.keyboard.press("Space")
     details = lab.panel.get_by_role("region", name="Details of pinned")
     expect(details).to_contain_text("The cell raised ValueError: no.")
-    details.get_by_label("Notes").fill("first\nsecond")
-    row.focus()
-    expect(lab.panel.get_by_role("status")).to_contain_text("Notes saved")
-    assert store.get(capture_id).notes == "first\nsecond"
     lab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     lab.menu(row, "Copy Path")
     expect(lab.panel.get_by_role("status")).to_contain_text("Path copied")
@@ -116,12 +112,84 @@ def test_pin_notes_and_copies(lab: Lab, store: Store) -> None:
     lab.menu(row, "Copy Run Name")
     expect(lab.panel.get_by_role("status")).to_contain_text("Run name copied")
     assert lab.page.evaluate("navigator.clipboard.readText()") == store.get(capture_id).xprof_run
+    lab.panel.get_by_role("button", name=f"Copy the path {store.root}", exact=True).click()
+    expect(lab.panel.get_by_role("status")).to_contain_text("Path copied")
+    assert lab.page.evaluate("navigator.clipboard.readText()") == str(store.root)
+
+
+def test_notes_are_never_lost(browser: Browser, lab: Lab, server: Server, store: Store) -> None:
+    """Not to another tab, not to another row, and not to a server that refuses them."""
+    capture_id = add(store, "noted")
+    add(store, "another")
+
+    def open_notes(lab: Lab) -> Locator:
+        open_panel(lab)
+        lab.row("noted").click()
+        lab.page.keyboard.press("Space")
+        return lab.panel.get_by_role("textbox", name="Notes")
+
+    def wait_for(notes: str) -> None:
+        expect(lab.row("noted").get_by_text("noted", exact=True)).to_have_attribute(
+            "title", f"noted\n\n{notes}"
+        )
+        assert store.get(capture_id).notes == notes
+
+    with lab_page(browser, server) as other:
+        ours, theirs = open_notes(lab), open_notes(other)
+        ours.fill("first\nsecond")
+        lab.row("noted").focus()
+        expect(lab.panel.get_by_role("status")).to_contain_text("Notes saved")
+        expect(theirs).to_have_value("first\nsecond")
+        theirs.focus()
+        theirs.blur()
+        ours.fill("ours")
+        theirs.fill("theirs")
+        theirs.blur()
+        wait_for("theirs")
+        ours.blur()
+        wait_for("theirs\n\nours")
+        expect(theirs).to_have_value("theirs\n\nours")
+    ours.fill("left by a click on another row")
+    lab.row("another").click()
+    wait_for("left by a click on another row")
+    lab.row("noted").click()
+    lab.page.route(
+        "**/jaxprof/api/captures/*", lambda route: route.fulfill(status=500, json={"message": "No."})
+    )
+    ours.fill("kept")
+    ours.blur()
+    expect(
+        lab.page.locator(".Toastify__toast").filter(has_text="The change was not saved. No.")
+    ).to_be_visible()
+    expect(ours).to_have_value("kept")
+    lab.page.unroute("**/jaxprof/api/captures/*")
+    ours.focus()
+    ours.blur()
+    wait_for("kept")
+
+
+def test_the_line_goes_above_the_active_cell(lab: Lab, server: Server, store: Store) -> None:
+    write_notebook(server, "line.ipynb", ["one", "two"])
+    lab.go("lab/tree/line.ipynb")
+    lab.show_panel()
+    button = lab.panel.get_by_role("button", name="Put it above the active cell")
+    lab.cells.nth(0).locator(".jp-InputPrompt").click()
+    button.wait_for()
+    lab.cells.nth(1).locator(".jp-InputPrompt").click()
+    button.click()
+    expect(lab.cells.nth(1).locator(".cm-line")).to_have_text(["%%jaxtrace", "two"])
+    expect(lab.cells.nth(0).locator(".cm-line")).to_have_text(["one"])
+    # A cell without code can't be traced.
+    lab.page.keyboard.press("Escape")
+    lab.cells.nth(0).locator(".jp-InputPrompt").click()
+    lab.page.keyboard.press("m")
+    expect(button).to_have_count(0)
 
 
 def test_search_and_filters(lab: Lab, store: Store) -> None:
-    add(store, "attention", notebook="/work/a.ipynb")
-    add(store, "attention timing", kind="time", notebook="/work/a.ipynb")
-    add(store, "loader", notebook="/work/b.ipynb", cell="batch = next(loader)")
+    add(store, "attention", notebook="/home/user/a.ipynb")
+    add(store, "attention timing", kind="time", notebook="/home/user/a.ipynb")
+    add(store, "loader", notebook="/home/user/b.ipynb", cell="batch = next(loader)")
     open_panel(lab)
     expect(lab.rows).to_have_count(3)
     search = lab.panel.get_by_role("searchbox")
@@ -135,7 +203,7 @@ def test_search_and_filters(lab: Lab, store: Store) -> None:
     lab.panel.get_by_role("button", name="Show all").click()
     expect(lab.rows).to_have_count(3)
     expect(search).to_have_value("")
-    lab.panel.get_by_label("Notebook").select_option("/work/b.ipynb")
+    lab.panel.get_by_label("Notebook").select_option("/home/user/b.ipynb")
     expect(lab.rows).to_have_count(1)
     search.fill("next(loader)")
     expect(lab.row("loader")).to_be_visible()
@@ -184,12 +252,15 @@ def test_ten_thousand_captures(lab: Lab, store: Store, monkeypatch: pytest.Monke
         directory = store.captures_dir / capture_id
         directory.mkdir()
         own = {"id": capture_id, "name": f"run {number}", "files": [], "xprof_run": None}
+        own["notebook"] = f"/home/user/{'oldest' if number == 0 else 'usual'}.ipynb"
         (directory / "capture.json").write_text(json.dumps(record | own))
     try:
         open_panel(lab)
         expect(lab.row("run 9999")).to_be_visible()
         expect(lab.panel).to_contain_text("10000 captures")
         assert lab.rows.count() < 60
+        notebooks = lab.panel.get_by_label("Notebook").locator("option")
+        assert notebooks.all_inner_texts() == ["All notebooks", "oldest.ipynb", "usual.ipynb"]
         lab.panel.get_by_role("grid").focus()
         lab.page.keyboard.press("End")
         expect(lab.row("run 0")).to_be_focused()
@@ -205,7 +276,7 @@ def test_ten_thousand_captures(lab: Lab, store: Store, monkeypatch: pytest.Monke
 
 
 def test_over_the_limit(browser: Browser, tmp_path: Path) -> None:
-    """The oldest are offered for deletion, and only what is confirmed goes."""
+    """The oldest are offered for deletion, and only what is confirmed goes; nothing pinned or unreadable."""
     store = Store(tmp_path / "store")
     for name in ("old", "kept", "new"):
         add(store, name)
@@ -220,6 +291,12 @@ def test_over_the_limit(browser: Browser, tmp_path: Path) -> None:
         expect(lab.row("old")).to_have_count(0)
         expect(lab.row("kept")).to_be_visible()
         expect(lab.row("new")).to_be_visible()
+        for name in ("more", "too much"):
+            store.update(add(store, name), pinned=True)
+        (store.directory(store.list(text="new").rows[0].id) / "capture.json").write_text("{")
+        expect(lab.panel).to_contain_text("All captures are pinned or unreadable")
+        expect(lab.panel.get_by_role("button", name="Delete the oldest")).to_have_count(0)
+        save_screenshot(lab, "nothing-to-delete")
 
 
 def test_server_half_missing(browser: Browser) -> None:
@@ -228,6 +305,7 @@ def test_server_half_missing(browser: Browser) -> None:
         set_theme(server, "JupyterLab Light")
         open_panel(lab)
         expect(lab.panel).to_contain_text("jupyter server extension enable jupyterlab_jaxprof")
+        expect(lab.page.locator('.jp-LauncherCard[title*="TensorBoard"]')).to_have_count(0)
         lab.page.locator('.jp-LauncherCard[title*="XProf"]').click()
         tab = lab.page.locator(".jp-JaxProf-tab:visible")
         expect(tab).to_contain_text("jupyter server extension enable jupyterlab_jaxprof")
