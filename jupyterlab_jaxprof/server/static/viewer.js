@@ -358,6 +358,16 @@ function setTheme(theme) {
   }
 }
 
+/** The theme of JupyterLab's page around this one; it may be another by now than the address says. */
+function surroundingTheme() {
+  try {
+    const light = window.parent.document.body.dataset.jpThemeLight;
+    return light && (light === 'true' ? 'light' : 'dark');
+  } catch {
+    return undefined;
+  }
+}
+
 window.addEventListener('message', event => {
   if (
     event.origin !== window.location.origin ||
@@ -373,6 +383,8 @@ window.addEventListener('message', event => {
 frame.addEventListener('load', onFrameLoad);
 element('retry').addEventListener('click', () => void open());
 element('dismiss').addEventListener('click', dismissNotice);
-setTheme(new URLSearchParams(window.location.search).get('theme'));
+setTheme(
+  surroundingTheme() ?? new URLSearchParams(window.location.search).get('theme')
+);
 followViewer();
 void open();

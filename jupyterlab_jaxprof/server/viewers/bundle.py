@@ -47,7 +47,28 @@ if (window.parent.jaxprofEmbedded) {
   });
 }
 </script>"""
-PAGE_PATCHES: tuple[tuple[str, bytes, bytes], ...] = (("its history", b"<head>", b"<head>" + TAME_HISTORY),)
+# Nor take the keyboard from where the user types: the trace viewer asks for it whenever it has loaded. A page
+# that has it, or holds the frame that has it, may move it.
+TAME_FOCUS = b"""<script>
+for (const kind of [HTMLElement, SVGElement]) {
+  const focus = kind.prototype.focus;
+  kind.prototype.focus = function (...options) {
+    if (document.hasFocus()) {
+      focus.apply(this, options);
+    }
+  };
+}
+const focusWindow = window.focus.bind(window);
+window.focus = () => {
+  if (document.hasFocus()) {
+    focusWindow();
+  }
+};
+</script>"""
+PAGE_PATCHES: tuple[tuple[str, bytes, bytes], ...] = (
+    ("its history and focus", b"<head>", b"<head>" + TAME_HISTORY),
+)
+TRACE_VIEWER_PATCHES: tuple[tuple[str, bytes, bytes], ...] = (("its focus", b"<head>", b"<head>"),)
 
 
 def mended(body: bytes, encoding: str, patches: tuple[tuple[str, bytes, bytes], ...] = PATCHES) -> bytes:

@@ -192,9 +192,11 @@ class XProfRules:
         route = environ["PATH_INFO"][len(PREFIX) :]
         if route == "/bundle.js":
             return self._mended_bundle(response)
-        if response.mimetype == "text/html" and route not in DATA_ROUTES and not route.endswith(".html"):
+        if response.mimetype == "text/html" and route not in DATA_ROUTES:
+            trace_viewer = route == "/trace_viewer_index.html"
+            patches = bundle.TRACE_VIEWER_PATCHES if trace_viewer else bundle.PAGE_PATCHES
             encoding = response.headers.get("Content-Encoding", "")
-            response.set_data(bundle.mended(response.get_data(), encoding, bundle.PAGE_PATCHES))
+            response.set_data(bundle.mended(response.get_data(), encoding, patches))
             response.headers["Content-Encoding"] = "gzip"
         if route in DATA_ROUTES and (response.status_code >= 400 or route == "/run_tools"):
             return self._explained(environ, route, response)
