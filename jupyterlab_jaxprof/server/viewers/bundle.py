@@ -66,9 +66,11 @@ window.focus = () => {
 };
 </script>"""
 PAGE_PATCHES: tuple[tuple[str, bytes, bytes], ...] = (
-    ("its history and focus", b"<head>", b"<head>" + TAME_HISTORY),
+    ("its history and focus", b"<head>", b"<head>" + TAME_HISTORY + TAME_FOCUS),
 )
-TRACE_VIEWER_PATCHES: tuple[tuple[str, bytes, bytes], ...] = (("its focus", b"<head>", b"<head>"),)
+TRACE_VIEWER_PATCHES: tuple[tuple[str, bytes, bytes], ...] = (
+    ("its focus", b"<head>", b"<head>" + TAME_FOCUS),
+)
 
 
 def mended(body: bytes, encoding: str, patches: tuple[tuple[str, bytes, bytes], ...] = PATCHES) -> bytes:
