@@ -9,7 +9,6 @@ from tornado import web
 
 from jupyterlab_jaxprof import environment
 from jupyterlab_jaxprof.captures import Store
-from jupyterlab_jaxprof.environment.versions import version_of
 from jupyterlab_jaxprof.server.handlers import CAPTURE_ID, ApiHandler, UnknownRouteHandler
 from jupyterlab_jaxprof.server.viewers.registry import SPECS
 
@@ -29,7 +28,7 @@ class StatusHandler(ApiHandler):
         viewers = self.jaxprof.viewers
         self.answer(
             {
-                "version": version_of("jupyterlab-jaxprof") or "development",
+                "version": environment.own_version() or "development",
                 "api": API_VERSION,
                 "store": {"path": str(self.store.root), "writable": problem is None, "problem": problem},
                 "viewers": {name: await viewers.describe(name) for name in SPECS},

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from jupyterlab_jaxprof.environment import XPROF_REQUIREMENT
 from jupyterlab_jaxprof.server.viewers import sockets
 from jupyterlab_jaxprof.server.viewers.process import Limits, State, ViewerProcess, ViewerSpec
 
@@ -23,7 +24,7 @@ SPECS = {
 }
 INSTALL = {
     "xprof": "XProf is not installed in the Jupyter server's environment: run "
-    "'pip install \"xprof>=2.24,<2.25\"' there and try again.",
+    f"'pip install \"{XPROF_REQUIREMENT}\"' there and try again.",
     "tensorboard": "TensorBoard is not installed in the Jupyter server's environment: run "
     "'pip install \"jupyterlab-jaxprof[tensorboard]\"' there and try again.",
 }

@@ -13,11 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from jupyterlab_jaxprof.environment import XPROF_TESTED
 from jupyterlab_jaxprof.server.viewers import serve
 from jupyterlab_jaxprof.server.viewers.gate import Gate
 from jupyterlab_jaxprof.server.viewers.xprof_rules import XProfRules
-
-TESTED = "2.24"
 
 
 def build(logdir: Path) -> tuple[Callable[..., Any], str]:
@@ -30,9 +29,9 @@ def build(logdir: Path) -> tuple[Callable[..., Any], str]:
     if plugin is None:
         raise SystemExit("XProf's plugin could not be loaded; the lines above say why.")
     installed: str = version.__version__
-    if installed.split(".")[:2] == TESTED.split("."):
+    if installed.split(".")[:2] == XPROF_TESTED.split("."):
         return server.make_wsgi_app(plugin), ""
-    notice = f"XProf {installed} may behave differently: this package was tested with {TESTED}."
+    notice = f"XProf {installed} may behave differently: this package was tested with {XPROF_TESTED}."
     return server.make_wsgi_app(plugin), notice
 
 
