@@ -187,7 +187,7 @@ def test_where_all_is_well_there_is_no_problem() -> None:
         ),
         ({"versions": {"jax-cuda13-plugin": None}}, "JAX has no CUDA plugin", False),
         ({"versions": {"jax-cuda13-plugin": "0.10.0"}}, "does not belong to jaxlib 0.11.2", True),
-        ({"tools": {"nsys": None}}, "nsys (Nsight Systems) is not found", False),
+        ({"tools": {"nsys": None}}, "For Nsight Systems: nsys is not found", False),
         (
             {"tools": {"nsys": {"path": "/x/nsys", "version": "2023.4.4", "failure": None}}},
             "drops every range",
@@ -213,6 +213,7 @@ def test_known_problems(changes: dict[str, Any], what: str, needed: bool) -> Non
     (problem,) = [problem for problem in problems if what in problem["what"]]
     assert problem["needed"] == needed
     assert problem["remedy"].endswith(".")
+    assert problem["note"] == problem["what"].startswith("For Nsight Systems: ")
 
 
 @pytest.mark.parametrize(

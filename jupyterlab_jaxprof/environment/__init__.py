@@ -44,7 +44,8 @@ def report() -> dict[str, Any]:
 
     Keys: `python`, `executable`, `platform`, `versions` (None: not installed), `tools` ({path, version} or
     None), `gpus` (as nvidia-smi tells; None: there is none, or it failed), `permissions`, `variables`, and
-    `problems`: {what, remedy, needed}, where `needed` says that something can't work before it is mended.
+    `problems`: {what, remedy, needed, note}, where `needed` says that something can't work before it is
+    mended, and `note` that it concerns only the tool that `what` begins with.
     """
     gpus, gpu_problems = machine.gpus()
     found: dict[str, Any] = {

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from .problem import pip_install, problem
+from .problem import note, pip_install, problem
 from .versions import XPROF_REQUIREMENT, XPROF_SPECIFIERS, XPROF_TESTED, numbers, satisfies
 
 NEEDED = ("jax", "jaxlib", "xprof", "ipython")
+_NSIGHT = "Nsight Systems"
 _SHM_NEEDED_BYTES = 64 * 1024 * 1024
 
 
@@ -80,19 +81,23 @@ def _nsight(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     nsys: Mapping[str, Any] | None = found["tools"].get("nsys")
     have: Mapping[str, str | None] = found["versions"]
     if nsys is None:
-        yield problem(
-            "nsys (Nsight Systems) is not found, neither on the PATH nor where NVIDIA's installers put it.",
-            "Traces work without it. For Nsight reports install nsight-systems-cli from NVIDIA's repository, "
+        yield note(
+            _NSIGHT,
+            "nsys is not found, neither on the PATH nor where NVIDIA's installers put it.",
+            "Traces work without it. For its reports install nsight-systems-cli from NVIDIA's repository, "
             "or add its directory to PATH.",
         )
         return
     if nsys.get("failure"):
-        yield problem(f"{nsys['path']} does not run: {nsys['failure']}.", "Install Nsight Systems again.")
+        yield note(
+            _NSIGHT, f"{nsys['path']} does not run: {nsys['failure']}.", "Install Nsight Systems again."
+        )
     year = numbers(nsys.get("version") or "")[:1]
     nvtx = have.get("nvtx")
     if year and year < (2024,) and nvtx and satisfies(nvtx, ">=0.2.12"):
         # It asks the tool for nvtxDomainIsEnabled: seen with nsys 2022.4 and 2023.4, not with 2025.3.
-        yield problem(
+        yield note(
+            _NSIGHT,
             f"nsys {nsys['version']} drops every range of nvtx {nvtx} without a word: it lacks a call that "
             "nvtx makes since 0.2.12.",
             "Install Nsight Systems 2025.3 or later, or an older nvtx. "
@@ -108,12 +113,14 @@ def _importer(nsys: Path) -> Iterator[dict[str, Any]]:
         return
     in_compute = list(tools.parent.glob("linux-desktop-*"))  # as Nsight Compute lays it out
     if in_compute and ctypes.util.find_library("dw") is None:
-        yield problem(
+        yield note(
+            _NSIGHT,
             f"The importer of {nsys} lacks libdw.so.1: nsys leaves a .qdstrm file, and no report.",
             "Install the packages libdw1 and libelf1 (Debian and Ubuntu), or elfutils-libs (Red Hat).",
         )
     if not in_compute and not list(tools.parent.glob("host-linux*")):
-        yield problem(
+        yield note(
+            _NSIGHT,
             f"The importer of {nsys} is not beside it: nsys leaves a .qdstrm file, and no report.",
             "Install Nsight Systems from NVIDIA's repository, complete with its host part.",
         )
@@ -131,12 +138,14 @@ def _permission_problems(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     if found["tools"].get("nsys") is None:
         return
     if have["temporary_noexec"]:
-        yield problem(
+        yield note(
+            _NSIGHT,
             f"{have['temporary_directory']} is mounted noexec: nsys can't start its agent from there.",
             "Set TMPDIR to a directory on another file system, then restart the kernel.",
         )
     if have["shm_bytes"] is not None and have["shm_bytes"] < _SHM_NEEDED_BYTES:
-        yield problem(
+        yield note(
+            _NSIGHT,
             f"/dev/shm has only {have['shm_bytes'] // 2**20} MiB free: nsys may fail to start its agent.",
             "Start the container with a larger one, as with --shm-size=1g.",
         )

@@ -9,7 +9,12 @@ from typing import Any
 
 def problem(what: str, remedy: str, *, needed: bool = False) -> dict[str, Any]:
     """Say what is amiss and what helps; `needed`: something can't work before it is mended."""
-    return {"what": what, "remedy": remedy, "needed": needed}
+    return {"what": what, "remedy": remedy, "needed": needed, "note": False}
+
+
+def note(purpose: str, what: str, remedy: str) -> dict[str, Any]:
+    """Say what is amiss with a tool that is only for `purpose`, beside what is used here already."""
+    return problem(f"For {purpose}: {what}", remedy) | {"note": True}
 
 
 def pip_install(wanted: str, restart: str) -> str:

@@ -59,7 +59,11 @@ def doctor(shell: InteractiveShell) -> Sheet:
     found = environment.report()
     devices, device_problem = _device_facts()
     xprof_problem = environment.xprof_problem()
-    problems = [_problem_fact(problem) for problem in [*found["problems"], *filter(None, [xprof_problem])]]
+    problems = [
+        _problem_fact(problem)
+        for problem in [*found["problems"], *filter(None, [xprof_problem])]
+        if not problem["note"]
+    ]
     problems += device_problem
     problems.sort(key=lambda fact: fact.state != "needed")
     store = _store_facts(Store.default())
@@ -69,11 +73,16 @@ def doctor(shell: InteractiveShell) -> Sheet:
         verdict = f"{units.count(needed, 'thing')} must be mended"
     else:
         verdict = f"ready, with {units.count(len(problems), 'hint')}" if problems else "ready"
+    notes = [
+        Fact("", problem["what"], remedy=problem["remedy"])
+        for problem in found["problems"]
+        if problem["note"]
+    ]
     return Sheet(
         f"jaxprof doctor: {verdict}",
         [
             Section(
-                "What to do", problems or [Fact("", "Nothing: all that was looked at is as it should be.")]
+                "What to do", problems or [Fact("", "Nothing: all that is used here is as it should be.")]
             ),
             Section("Devices", devices + _gpu_facts(found["gpus"])),
             Section("Versions", _version_facts(found)),
@@ -84,6 +93,7 @@ def doctor(shell: InteractiveShell) -> Sheet:
             ),
             Section("Store", [fact for fact in store if not fact.state]),
             Section("Magics", _magic_facts(shell)),
+            *([Section("Notes", notes)] if notes else []),
         ],
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,23 @@ def test_doctor_and_trace_tell_of_nsight_by_one_rule(
     (row,) = Store(tmp_path / "my store").list().rows
     assert row.record is not None
     assert [notice for notice in row.record.notices if notice.startswith(told)]
+
+
+def test_what_only_nsight_needs_is_a_note_at_the_end_and_no_hint(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    before = shell.run("%jaxprof doctor").result.result
+    nsys = tmp_path / "nsys"
+    nsys.write_text("#!/bin/sh\nexit 3\n")
+    nsys.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    sheet = shell.run("%jaxprof doctor").result.result
+    assert (sheet.title, sheet.sections[0]) == (before.title, before.sections[0])
+    assert sheet.sections[-1].title == "Notes"
+    assert f"For Nsight Systems: {nsys} does not run: exit status 3." in [
+        fact.value for fact in sheet.sections[-1].facts
+    ]
+    assert not [fact for fact in sheet.sections[-1].facts if fact.state]
 
 
 def test_other_words_are_a_usage_error(shell: Shell) -> None:
