@@ -95,6 +95,9 @@ class Lab:
         if path.startswith("lab"):
             self.page.wait_for_selector("#jp-main-content-panel", timeout=60_000)
             self.page.wait_for_selector("#jupyterlab-splash", state="detached", timeout=60_000)
+        if path == "lab" and reset:
+            # JupyterLab opens its launcher late, and gives it the keyboard.
+            self.page.wait_for_selector(".jp-Launcher:focus-within", timeout=60_000)
 
     def reload(self) -> None:
         """Load the page anew, as it was."""

@@ -222,8 +222,8 @@ export class CapturesModel extends VDomModel {
       }
       if (this._selectedId !== null && ids.includes(this._selectedId)) {
         this._selectedId = next;
+        this.focusWanted = next !== null;
       }
-      this.focusWanted = next !== null;
     } finally {
       await this.refresh();
     }
