@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,10 @@ class OverLimit:
 
 @dataclass(frozen=True)
 class Row:
-    """One capture in a list: its record, or (record None) what is known of one that can't be read."""
+    """One capture in a list: its record, or (record None) what is known of one that can't be read.
+
+    `problem` is a sentence, with a record too: then some of its files are gone or not whole.
+    """
 
     id: str
     record: Record | None
@@ -55,6 +58,28 @@ class Row:
             if self.record.steps is not None:
                 data["summary"]["steps"].pop("durations_ms", None)
         return data | {"size_bytes": self.size_bytes, "disk_bytes": self.disk_bytes, "problem": self.problem}
+
+
+def files_problem(record: Record, found: Mapping[str, int]) -> str | None:
+    """Compare the files that a record lists with those `found` as {path: bytes}; None when all are whole."""
+    total = len(record.files)
+    missing = sum(file.path not in found for file in record.files)
+    changed = sum(found.get(file.path, file.size_bytes) != file.size_bytes for file in record.files)
+    sentences: list[str] = []
+    if missing:
+        sentences.append(f"{_of_files(missing, total)} missing from its directory.")
+    if changed:
+        sentences.append(f"{_of_files(changed, total)} no longer of the size that was written.")
+    if not sentences:
+        return None
+    still = "What is told of it here still holds, but a viewer may fail on it: run the cell again for a whole one."
+    return " ".join([*sentences, still])
+
+
+def _of_files(number: int, total: int) -> str:
+    if total == 1:
+        return "Its only file is"
+    return f"{number} of its {total} files {'is' if number == 1 else 'are'}"
 
 
 @dataclass(frozen=True)

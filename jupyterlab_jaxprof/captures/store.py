@@ -26,7 +26,7 @@ from .errors import (
 )
 from .index import Entry, Index, folded, read_all, read_record
 from .names import checked_name, checked_notes, is_id
-from .page import OverLimit, Page, Row
+from .page import OverLimit, Page, Row, files_problem
 from .record import RECORD_FILE, NewerRecord, Record, RecordError, encode, is_relative_path
 
 _UNITS = {
@@ -285,7 +285,9 @@ class Store:
             problem = str(error)
             name = str(error.known.get("name") or "") if isinstance(error, NewerRecord) else ""
         try:
-            on_disk = disk.total_bytes(directory)
+            found = disk.plain_files(directory)
+            on_disk = sum(found.values())
+            problem = problem or (files_problem(record, found) if record else None)
         except OSError:
             on_disk = entry.disk_bytes
         return Row(

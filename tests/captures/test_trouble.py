@@ -380,3 +380,32 @@ def test_links_are_never_published(store: Store, tmp_path: Path) -> None:
     assert [file.path for file in record.files] == ["plugins/profile/x/vm.xplane.pb"]
     store.delete(record.id)
     assert (tmp_path / "secret.xplane.pb").read_text() == "secret"
+
+
+def test_a_capture_whose_files_are_gone_or_cut_short_says_so_and_stays_usable(store: Store) -> None:
+    def write(name: str) -> tuple[Record, list[Path]]:
+        with store.begin("trace", name) as draft:
+            fill(draft)
+            session = draft.directory / "plugins" / "profile" / draft.session
+            (session / "vm.trace.json.gz").write_bytes(b"x" * 100)
+            record = draft.publish(status=Status.OK)
+        return record, [store.directory(record.id) / file.path for file in record.files]
+
+    gone, cut, whole, both = (write(name) for name in ("gone", "cut", "whole", "both"))
+    for path in gone[1]:
+        path.unlink()
+    for record_and_paths in (cut, both):
+        os.truncate(record_and_paths[1][0], 10)
+    both[1][1].unlink()
+    (whole[1][0].parent / "vm.cache").write_bytes(b"XProf's own")
+    rows = {row.name: row for row in store.list().rows}
+    problems = {name: row.problem for name, row in rows.items()}
+    assert problems["whole"] is None
+    assert str(problems["gone"]).startswith("2 of its 2 files are missing")
+    assert str(problems["cut"]).startswith("1 of its 2 files is no longer of the size that was written")
+    assert str(problems["both"]).count("1 of its 2 files is ") == 2
+    assert all(row.record is not None and row.to_json()["schema"] == 1 for row in rows.values())
+    assert rows["gone"].to_json()["status"] == "ok"
+    assert store.update(gone[0].id, name="renamed").name == "renamed"
+    store.delete(gone[0].id)
+    assert store.list().total == 3
