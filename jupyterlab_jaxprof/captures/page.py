@@ -72,8 +72,8 @@ def files_problem(record: Record, found: Mapping[str, int]) -> str | None:
         sentences.append(f"{_of_files(changed, total)} no longer of the size that was written.")
     if not sentences:
         return None
-    still = "What is told of it here still holds, but a viewer may fail on it: run the cell again for a whole one."
-    return " ".join([*sentences, still])
+    sentences.append("What is told of it here still holds, but a viewer may fail on it: run the cell again.")
+    return " ".join(sentences)
 
 
 def _of_files(number: int, total: int) -> str:

@@ -11,7 +11,14 @@ from typing import Any
 
 import pytest
 
-from jupyterlab_jaxprof.captures import Status, Store, StoreError, UnknownCapture, UnreadableCapture
+from jupyterlab_jaxprof.captures import (
+    Record,
+    Status,
+    Store,
+    StoreError,
+    UnknownCapture,
+    UnreadableCapture,
+)
 
 from .conftest import Disk, fill, publish
 
