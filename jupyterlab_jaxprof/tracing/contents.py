@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -119,19 +120,26 @@ def _read(path: Path, reader: Any, contents: TraceContents) -> bool:
     except (RuntimeError, ValueError):
         return False
     contents.was_read = True
-    for plane in planes:
-        device = _DEVICE_PLANE.fullmatch(plane.name)
-        before = contents.device_events
-        for line in plane.lines:
-            if device:
-                _count_device_events(line.events, contents)
-            else:
-                _read_host_line(line, contents)
-        if device and contents.device_events > before:
-            contents.devices.append((device[1].lower(), int(device[2])))
-        if plane.name == "/host:metadata":
-            contents.versions = {name: str(value) for name, value in plane.stats if name.endswith("_version")}
+    with warnings.catch_warnings():
+        # JAX's bindings make the types of these iterators at their first use, and Python warns of each.
+        warnings.filterwarnings("ignore", r"builtin type \w+ has no __module__ attribute", DeprecationWarning)
+        for plane in planes:
+            _read_plane(plane, contents)
     return True
+
+
+def _read_plane(plane: Any, contents: TraceContents) -> None:
+    device = _DEVICE_PLANE.fullmatch(plane.name)
+    before = contents.device_events
+    for line in plane.lines:
+        if device:
+            _count_device_events(line.events, contents)
+        else:
+            _read_host_line(line, contents)
+    if device and contents.device_events > before:
+        contents.devices.append((device[1].lower(), int(device[2])))
+    if plane.name == "/host:metadata":
+        contents.versions = {name: str(value) for name, value in plane.stats if name.endswith("_version")}
 
 
 def _profile_data() -> Any:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import jax
@@ -38,6 +40,23 @@ def test_a_gpu_trace_without_steps(real_trace):
     }
 
 
+def test_what_jaxs_bindings_warn_of_does_not_reach_the_user(real_trace):
+    path = real_trace("two_hosts_r0")
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from jupyterlab_jaxprof.tracing.contents import read_contents\n"
+        "print(read_contents(Path(sys.argv[1])).events)"
+    )  # in a process of its own: the bindings make their types, and Python warns, only once
+    done = subprocess.run(
+        [sys.executable, "-W", "always:builtin type", "-c", code, str(path)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == ""
+    assert int(done.stdout) > 0
+
+
 @pytest.mark.skipif(OLD_READER, reason="XProf's reader, which stands in before JAX 0.7, gives no hlo_op")
 def test_kernels_inside_command_buffers_are_told(real_trace):
     (notice,) = notices_after(GPU, [read_contents(real_trace("no_steps"))])
@@ -54,6 +73,7 @@ def test_a_gpu_trace_without_device_events_is_told(tmp_path, new_profiler):
     assert "no events of the GPU" in notice
     (notice,) = notices_after(CPU, [read_contents(path)])
     assert "trace viewer and graph viewer" in notice
+    assert len(notice.split()) < 20  # it stands on every card
 
 
 @pytest.mark.parametrize("keep", [0, 300, -1])
