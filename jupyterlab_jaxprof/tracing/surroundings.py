@@ -13,9 +13,7 @@ from jupyterlab_jaxprof.environment import own_version, spoilers
 from .contents import TraceContents
 
 _CPU_ONLY = (
-    "This trace is of a CPU: XProf's trace viewer and graph viewer show it, its other tools (overview, HLO "
-    "statistics, roofline, memory) are made for GPUs and TPUs and stay mostly empty. What is slow on a CPU "
-    "says little about a GPU."
+    "This trace of a CPU fills only XProf's trace viewer and graph viewer, and says little about a GPU."
 )
 _NO_DEVICE_EVENTS = (
     "The trace holds no events of the GPU. If the cell ran something on it: another profiler (nsys, "
