@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 SOURCES := pyproject.toml package.json $(shell find jupyterlab_jaxprof labextension etc -type f \
 	-not -path '*/__pycache__/*' -not -path 'jupyterlab_jaxprof/labextension/*')
 
-.PHONY: help demo test dev system-packages lint compat clean
+.PHONY: help demo test dev system-packages lint compat bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -35,6 +35,9 @@ lint: $(BIN)/.test  ## ruff, pyright, eslint, prettier, tsc
 
 compat: $(BIN)/.test  ## the kernel side's tests on the oldest and the newest supported JAX
 	scripts/test_compat.sh
+
+bench: $(BIN)/.test  ## figures against peers of the same run
+	$(BIN)/python bench/timing.py
 
 dev: $(BIN)/.test  ## editable install; rebuilds the labextension at every change until Ctrl-C
 	$(BIN)/pip install -q --no-build-isolation -e '.[dev]'
