@@ -52,7 +52,8 @@ class InputTransformer:
         from jupyterlab_jaxprof.cell import check
 
         line = cell[0].rstrip().removeprefix(f"%%{name}").lstrip(" ")
-        body = "".join(cell[1:])
+        # IPython refuses an empty body itself, and advises the line magic of that name, which is another.
+        body = "".join(cell[1:]) or "\n"
         call = "get_ipython().run_cell_magic"
         if check(self._shell, "".join(above) + cell[0], body):
             call = f"await get_ipython().find_cell_magic({name!r}).awaited"
@@ -66,7 +67,7 @@ class InputTransformer:
         for name in _magics_at_statements(lines):
             if self._is_ours(name):
                 raise UsageError(
-                    f"%%{name} stands below other code in this cell, but it measures the whole cell: put it "
+                    f"%%{name}: it stands below other code in this cell, but measures the whole cell: put it "
                     "on the first line, or move the code above it to a cell of its own. Nothing has run."
                 )
 
