@@ -53,7 +53,7 @@ class Barrier:
         try:
             devices = tuple(self._jax.local_devices())
         except RuntimeError as error:
-            raise UsageError(f"JAX finds no device to run on: {error}") from None
+            raise UsageError(f"JAX finds no device to run on: {str(error).rstrip('.')}.") from None
         if devices not in _fences:
             _fences.clear()
             _fences[devices] = _compile_fences(self._jax, devices)

@@ -76,8 +76,8 @@ class Cell:
         program = compile_body(shell, body, locate(shell, magic_line, body))
         if not program.units:
             raise UsageError(
-                f"There is nothing to run under %%{name}: the cell has no code below its first line. "
-                f"Write the code to measure on the lines below %%{name}."
+                f"%%{name}: there is nothing to run, since the cell has no code below its first line. Write "
+                f"the code to measure on the lines below %%{name}. Nothing has run."
             )
         return cls(shell, magic_line, body, program)
 

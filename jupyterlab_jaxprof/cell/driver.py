@@ -33,8 +33,8 @@ def drive_on_loop(shell: InteractiveShell, coroutine: Coroutine[Any, Any, object
     if _loop_is_running():
         coroutine.close()
         raise UsageError(
-            f"The cell under {magic} awaits, which works in a notebook only when {magic} is the cell's "
-            f"outermost magic. Put {magic} on the first line, above any other magic."
+            f"{magic}: the cell awaits, which works in a notebook only when {magic} is the cell's outermost "
+            f"magic. Put {magic} on the first line, above any other magic. Nothing has run."
         )
     return shell.loop_runner(coroutine)
 

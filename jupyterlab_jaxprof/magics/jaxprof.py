@@ -39,7 +39,9 @@ def line_magic(shell: InteractiveShell, line: str) -> object:
             print(HELP)  # noqa: T201 (the help of a magic goes to the cell's output)
             return None
         case words:
-            raise UsageError(f"%jaxprof does not know {words[0]!r}: write %jaxprof, or %jaxprof doctor.")
+            raise UsageError(
+                f"%jaxprof: there is no {words[0]!r}. Write %jaxprof, or %jaxprof doctor. Nothing has run."
+            )
 
 
 def status(shell: InteractiveShell) -> Sheet:

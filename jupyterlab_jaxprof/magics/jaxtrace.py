@@ -24,7 +24,7 @@ from jupyterlab_jaxprof.tracing import (
 from jupyterlab_jaxprof.tracing.interrupts import HeldInterrupts
 from jupyterlab_jaxprof.tracing.remote import RemoteError, RemoteTrace, parse_targets, remote_options
 
-from .jaxtrace_arguments import HELP, Arguments, asks_for_help, parse
+from .jaxtrace_arguments import HELP, Arguments, asks_for_help, parse, usage_error
 from .jaxtrace_display import Display
 
 if TYPE_CHECKING:
@@ -44,14 +44,14 @@ async def cell_magic(shell: InteractiveShell, line: str, body: str) -> object:
     arguments = parse("%%jaxtrace", line)
     if arguments.remote:
         return await _cell_and_remote(shell, arguments, line, body)
-    with _sentences():
+    with _sentences("%%jaxtrace"):
         Trace.check_free()
-        barrier = Barrier()
+        barrier = _barrier("%%jaxtrace")
         options = profile_options(arguments.profiler_options)
     cell = Cell.from_magic(shell, "jaxtrace", line, body)
     notices = barrier.drain()
     display = Display(shell, show_card=arguments.show_card)
-    with _sentences():
+    with _sentences("%%jaxtrace"):
         trace = Trace(_begin(shell, arguments), options, until="its cell ends", perfetto=arguments.perfetto)
     if arguments.steps is not None and options.host_tracer_level == 0:
         notices.append("--host-level 0 leaves the steps' annotations out of the trace; use 1 to see them.")
@@ -59,7 +59,7 @@ async def cell_magic(shell: InteractiveShell, line: str, body: str) -> object:
     runs: list[Run] = []
     try:
         try:
-            with _sentences():
+            with _sentences("%%jaxtrace"):
                 trace.start()
             if not trace.interrupted:
                 await _run(cell, arguments, runs)
@@ -103,7 +103,7 @@ def _judge(outcome: Outcome, runs: list[Run], arguments: Arguments, body: str) -
     error = runs[-1].error
     if error is None:
         return
-    where = f" in step {len(runs) - 1}" if arguments.steps is not None else ""
+    where = f" in step {len(runs) - 1} (counted from 0)" if arguments.steps is not None else ""
     if runs[-1].interrupted:
         outcome.worsen(Status.INTERRUPTED, f"The cell was interrupted{where}; the trace ends there.")
         return
@@ -214,20 +214,21 @@ def _start(shell: InteractiveShell, line: str) -> None:
     arguments = parse("%jaxtrace start", line)
     for option, given in (("--steps", arguments.steps), ("--step-name", arguments.step_name)):
         if given:
-            raise UsageError(
-                f"%jaxtrace start: {option} needs a cell to repeat. Use %%jaxtrace {option}, or mark the "
-                "steps in your code with jax.profiler.StepTraceAnnotation."
+            raise usage_error(
+                "%jaxtrace start",
+                f"{option} needs a cell to repeat. Use %%jaxtrace {option}, or mark the steps in your code "
+                "with jax.profiler.StepTraceAnnotation.",
             )
     if arguments.remote:
-        raise UsageError(
-            "%jaxtrace start: --remote has a duration of its own. Use %jaxtrace --remote HOST:PORT."
+        raise usage_error(
+            "%jaxtrace start", "--remote has a duration of its own. Use %jaxtrace --remote HOST:PORT."
         )
-    with _sentences():
+    with _sentences("%jaxtrace start"):
         Trace.check_free()
-        barrier = Barrier()
+        barrier = _barrier("%jaxtrace start")
         options = profile_options(arguments.profiler_options)
         notices = barrier.drain()  # minutes, maybe: whoever waits can interrupt
-    with _sentences(), HeldInterrupts() as held:
+    with _sentences("%jaxtrace start"), HeldInterrupts() as held:
         trace = Trace(_begin(shell, arguments), options, until="%jaxtrace stop", perfetto=arguments.perfetto)
         trace.start()
         _Session.open = _Session(shell, trace, arguments, line, notices)
@@ -247,13 +248,14 @@ def _stop(shell: InteractiveShell, line: str) -> None:
     if session is None:
         running = Trace.running
         if running is not None:
-            raise UsageError(
-                f"The trace '{running.name}' runs until {running.until}, and can't be stopped before."
+            raise usage_error(
+                "%jaxtrace stop",
+                f"The trace '{running.name}' runs until {running.until}, and can't be stopped before.",
             )
-        raise UsageError("No trace is running: %jaxtrace start NAME begins one.")
+        raise usage_error("%jaxtrace stop", "No trace is running: %jaxtrace start NAME begins one.")
     if given.name or given != Arguments(save=given.save, show_card=given.show_card):
-        raise UsageError(
-            "%jaxtrace stop takes --save VAR and --no-card; all else is given to %jaxtrace start."
+        raise usage_error(
+            "%jaxtrace stop", "it takes --save VAR and --no-card; all else is given to %jaxtrace start."
         )
     arguments = session.arguments
     arguments.save = given.save or arguments.save
@@ -283,17 +285,18 @@ def _stop(shell: InteractiveShell, line: str) -> None:
 def _remote_only(shell: InteractiveShell, line: str) -> None:
     __tracebackhide__ = True
     if "--remote" not in line:
-        raise UsageError(
-            "%jaxtrace traces no expression. Put %%jaxtrace (two percent signs) on the first line of a "
-            "cell to trace that cell; or use %jaxtrace start NAME and %jaxtrace stop, or %jaxtrace "
-            "--remote HOST:PORT."
+        raise usage_error(
+            "%jaxtrace",
+            "it traces no expression. Put %%jaxtrace (two percent signs) on the first line of a cell to "
+            "trace that cell; or use %jaxtrace start NAME and %jaxtrace stop, or %jaxtrace --remote "
+            "HOST:PORT.",
         )
     arguments = parse("%jaxtrace", line)
-    if not arguments.remote:
-        raise UsageError("%jaxtrace: --remote takes HOST:PORT, for example --remote localhost:9012.")
+    if not arguments.remote:  # the text stands in a name, say
+        raise usage_error("%jaxtrace", "--remote takes HOST:PORT, for example --remote localhost:9012.")
     display = Display(shell, show_card=arguments.show_card)
     outcome = Outcome()
-    with _sentences(), _start_remote(shell, arguments) as remote:
+    with _sentences("%jaxtrace"), _start_remote(shell, arguments, "%jaxtrace") as remote:
         record = remote.finish(outcome, Source(notebook_name(), f"%jaxtrace {line}".strip()), say=display.say)
     _present(shell, record, remote.draft, arguments, display)
     if outcome.status is Status.INTERRUPTED:
@@ -303,10 +306,10 @@ def _remote_only(shell: InteractiveShell, line: str) -> None:
 async def _cell_and_remote(shell: InteractiveShell, arguments: Arguments, line: str, body: str) -> object:
     """Run the cell while the other programs are traced."""
     __tracebackhide__ = True
-    Barrier()  # the cell can't run without JAX: said before anybody is asked for a trace
+    _barrier("%%jaxtrace")  # the cell can't run without JAX: said before anybody is asked for a trace
     cell = Cell.from_magic(shell, "jaxtrace", line, body)
     display = Display(shell, show_card=arguments.show_card)
-    with _start_remote(shell, arguments) as remote:
+    with _start_remote(shell, arguments, "%%jaxtrace") as remote:
         run = await cell.run()
         outcome = Outcome()
         _judge(outcome, [run], arguments, body)
@@ -318,14 +321,21 @@ async def _cell_and_remote(shell: InteractiveShell, arguments: Arguments, line: 
     return run.result()
 
 
-def _start_remote(shell: InteractiveShell, arguments: Arguments) -> RemoteTrace:
-    with _sentences():
+def _start_remote(shell: InteractiveShell, arguments: Arguments, magic: str) -> RemoteTrace:
+    with _sentences(magic):
         targets = parse_targets(arguments.remote)
         options = remote_options(arguments.profiler_options)
         draft = _begin(shell, arguments)
         remote = RemoteTrace(draft, targets, arguments.duration_ms or _DURATION_MS, options)
         remote.start()
     return remote
+
+
+def _barrier(magic: str) -> Barrier:
+    try:
+        return Barrier()
+    except UsageError as error:  # JAX can't be used here
+        raise usage_error(magic, str(error)) from None
 
 
 def _begin(shell: InteractiveShell, arguments: Arguments) -> Draft:
@@ -359,10 +369,10 @@ def _present(
 
 
 @contextlib.contextmanager
-def _sentences() -> Any:
-    """Let IPython print what we know as one sentence, without a traceback."""
+def _sentences(magic: str) -> Any:
+    """Let IPython print what we know as one sentence of `magic`, without a traceback."""
     __tracebackhide__ = True
     try:
         yield
     except (OptionError, ProfilerError, RemoteError, StoreError) as error:
-        raise UsageError(str(error)) from None
+        raise usage_error(magic, str(error)) from None

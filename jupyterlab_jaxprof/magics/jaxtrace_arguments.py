@@ -75,6 +75,19 @@ Examples
 """
 
 
+_NOTHING_HAPPENED = {
+    "%%jaxtrace": "Nothing has run.",
+    "%jaxtrace start": "No trace was started.",
+    "%jaxtrace stop": "Nothing was stopped.",
+    "%jaxtrace": "No trace was taken.",
+}
+
+
+def usage_error(magic: str, sentence: str) -> UsageError:
+    """Make the error that IPython prints without a traceback: whose it is, what is wrong, what has run."""
+    return UsageError(f"{magic}: {sentence} {_NOTHING_HAPPENED[magic]}")
+
+
 @dataclass
 class Arguments:
     """What was asked for. Option values are still text where only the installed JAX knows what is right."""
@@ -105,24 +118,24 @@ def parse(magic: str, line: str) -> Arguments:
     try:
         words = shlex.split(line)
     except ValueError as error:
-        raise UsageError(
-            f"{magic} {line}: a quote is opened and never closed ({error}). Put a name that holds spaces or "
-            "quotes "
-            'into a pair of the other quotes: "Anna\'s run".'
+        raise usage_error(
+            magic,
+            f"a quote is opened and never closed in {line.strip()} ({error}). Put a name that holds spaces "
+            'or quotes into a pair of the other quotes: "Anna\'s run".',
         ) from None
     values, rest = _parser(magic).parse_known_args(_with_python_level(words))
     if rest:
-        raise UsageError(_explain_rest(magic, values.name, rest))
+        raise usage_error(magic, _explain_rest(magic, values.name, rest))
     arguments = Arguments(
         name=_one_line(magic, values.name or ""),
         steps=values.steps,
-        step_name=_one_line(magic, values.step_name),
+        step_name=_one_line(magic, values.step_name or ""),
         profiler_options=_profiler_options(magic, values),
         perfetto=values.perfetto,
-        directory=values.dir,
-        save=_identifier(magic, values.save),
+        directory=values.dir or "",
+        save=_identifier(magic, values.save or ""),
         show_card=not values.no_card,
-        remote=values.remote,
+        remote=values.remote or "",
         duration_ms=values.duration_ms,
     )
     _check_remote(magic, arguments)
@@ -132,7 +145,7 @@ def parse(magic: str, line: str) -> Arguments:
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         message = message.removeprefix("argument ")
-        raise UsageError(f"{self.prog}: {message}. {self.prog.split()[0]}? explains it. Nothing has run.")
+        raise usage_error(self.prog, f"{message}. {self.prog.split()[0]}? explains it.")
 
 
 def _parser(magic: str) -> _Parser:
@@ -140,16 +153,16 @@ def _parser(magic: str) -> _Parser:
     parser.add_argument("name", nargs="?")
     parser.add_argument("--help", action="store_true")  # asks_for_help() answers it
     parser.add_argument("--steps", type=_whole("--steps", 1, MAX_STEPS))
-    parser.add_argument("--step-name", default="")
+    parser.add_argument("--step-name", type=_filled("a name for the steps"))
     parser.add_argument("--python", type=_whole("--python", 0, 1))
     parser.add_argument("--host-level", type=_whole("--host-level", 0, 3))
     parser.add_argument("--device-level", type=_whole("--device-level", 0, 1))
     parser.add_argument("--option", action="append", default=[])
     parser.add_argument("--perfetto", action="store_true")
-    parser.add_argument("--dir", default="")
-    parser.add_argument("--save", default="")
+    parser.add_argument("--dir", type=_filled("a directory"))
+    parser.add_argument("--save", type=_filled("the name of a variable"))
     parser.add_argument("--no-card", action="store_true")
-    parser.add_argument("--remote", default="")
+    parser.add_argument("--remote", type=_filled("HOST:PORT, for example localhost:9012"))
     parser.add_argument("--duration-ms", type=_whole("--duration-ms", 1, MAX_DURATION_MS))
     return parser
 
@@ -165,6 +178,17 @@ def _whole(option: str, least: int, most: int) -> Any:
                 f"it takes a whole number from {least} to {most:,}, not '{text}'"
             )
         return number
+
+    return read
+
+
+def _filled(what: str) -> Any:
+    """Refuse an empty text: whoever gives one (an unset variable, say) did not mean to leave it out."""
+
+    def read(text: str) -> str:
+        if not text.strip():
+            raise argparse.ArgumentTypeError(f"it takes {what}, not an empty text")
+        return text
 
     return read
 
@@ -185,18 +209,14 @@ def _explain_rest(magic: str, name: str | None, rest: Sequence[str]) -> str:
         options = [option for action in _parser(magic)._actions for option in action.option_strings]
         close = get_close_matches(unknown[0], options, n=1, cutoff=0.5)
         meant = f" Did you mean {close[0]}?" if close else ""
-        return f"{magic} has no option {unknown[0]}.{meant} {magic}? lists its options. Nothing has run."
+        return f"there is no option {unknown[0]}.{meant} {magic.split()[0]}? lists them all."
     words = " ".join([name or "", *rest])
-    return (
-        f'{magic} takes one name. Put a name of several words in quotes: {magic} "{words}". Nothing has run.'
-    )
+    return f'it takes one name. Put a name of several words in quotes: {magic} "{words}".'
 
 
 def _one_line(magic: str, text: str) -> str:
     if not text.isprintable():
-        raise UsageError(
-            f"{magic}: a name can't hold tabs, line breaks or control characters. Nothing has run."
-        )
+        raise usage_error(magic, "a name can't hold tabs, line breaks or control characters.")
     return text.strip()
 
 
@@ -212,23 +232,21 @@ def _profiler_options(magic: str, values: Any) -> dict[str, int | str]:
     for option in values.option:
         field_name, equals, value = option.partition("=")
         if not equals or not field_name:
-            raise UsageError(f"{magic}: --option takes FIELD=VALUE, not '{option}'. Nothing has run.")
+            raise usage_error(magic, f"--option takes FIELD=VALUE, not '{option}'.")
         requested[field_name.strip()] = value.strip()
     return requested
 
 
 def _identifier(magic: str, name: str) -> str:
     if name and (not name.isidentifier() or keyword.iskeyword(name)):
-        raise UsageError(
-            f"{magic}: --save takes the name of a variable, and '{name}' can't be one. Nothing has run."
-        )
+        raise usage_error(magic, f"--save takes the name of a variable, and '{name}' can't be one.")
     return name
 
 
 def _check_remote(magic: str, arguments: Arguments) -> None:
     if not arguments.remote:
         if arguments.duration_ms is not None:
-            raise UsageError(f"{magic}: --duration-ms is for --remote; a cell is traced until it has ended.")
+            raise usage_error(magic, "--duration-ms is for --remote; a cell is traced until it has ended.")
         return
     for option, given in (
         ("--steps", arguments.steps is not None),
@@ -236,7 +254,7 @@ def _check_remote(magic: str, arguments: Arguments) -> None:
         ("--perfetto", arguments.perfetto),
     ):
         if given:
-            raise UsageError(
-                f"{magic}: {option} can't be combined with --remote, which traces other programs and not "
-                "this cell. Nothing has run."
+            raise usage_error(
+                magic,
+                f"{option} can't be combined with --remote, which traces other programs and not this cell.",
             )

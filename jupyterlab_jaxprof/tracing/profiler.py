@@ -173,9 +173,8 @@ _unfinished: set[Profiler] = set()
 
 _RUNNING = (
     "Another trace is running in this kernel (jax.profiler.start_trace, jax.profiler.trace or a capture "
-    "through jax.profiler.start_server), and JAX can only take one at a time. It was left alone and the cell "
-    "was not run: end it with jax.profiler.stop_trace() (if that fails, restart the kernel), then run this "
-    "cell again."
+    "through jax.profiler.start_server), and JAX can only take one at a time. It was left alone: end it with "
+    "jax.profiler.stop_trace() (if that fails, restart the kernel), then try again."
 )
 
 
@@ -189,7 +188,7 @@ def _not_started(error: RuntimeError) -> ProfilerError:
     text = _first_line(error)
     if _is_busy(error):
         return AlreadyRunning(_RUNNING)
-    return ProfilerError(f"JAX's profiler did not start, and the cell was not run. It says: {text}")
+    return ProfilerError(f"JAX's profiler did not start. It says: {text}")
 
 
 def _is_busy(error: RuntimeError) -> bool:

@@ -99,7 +99,7 @@ class Trace:
         if Trace.running is not None:
             raise AlreadyRunning(
                 f"The trace '{Trace.running.name}' is running in this kernel until {Trace.running.until}, "
-                "and JAX can only take one at a time. This one was not started, and its cell has not run."
+                "and JAX can only take one at a time."
             )
 
     def finish(self, outcome: Outcome, source: Source, *, say: Callable[[str], None]) -> Record:

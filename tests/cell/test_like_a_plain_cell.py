@@ -288,10 +288,10 @@ def test_a_shown_array_lives_in_out_alone(shell):
     assert reference() is None
 
 
-@pytest.mark.parametrize("body", ["# only a comment\n", "\n\n", "   \n# x\n"])
+@pytest.mark.parametrize("body", ["", "# only a comment\n", "\n\n", "   \n# x\n"])
 def test_nothing_to_run_is_explained(shell, body):
     outcome = shell.run(f"%%probe\n{body}")
-    assert "UsageError: There is nothing to run under %%probe" in outcome.text
+    assert "UsageError: %%probe: there is nothing to run" in outcome.text
     assert outcome.error is not None
     assert "Traceback" not in outcome.text
 

@@ -144,10 +144,8 @@ def test_a_cell_that_raises_is_kept_and_raises(shell, store):
     assert "jaxtrace.py" not in outcome.text
     record = only_record(store)
     assert record.status is Status.FAILED
-    assert (
-        record.reason
-        == "The cell raised ZeroDivisionError: division by zero in step 0; the trace ends there."
-    )
+    raised = "The cell raised ZeroDivisionError: division by zero"
+    assert record.reason == f"{raised} in step 0 (counted from 0); the trace ends there."
     assert read_contents(xplane(store, record)).events > 0
     assert shell.names["capture"].status is Status.FAILED
 
@@ -235,7 +233,7 @@ def test_a_directory_of_ones_own(shell, store, tmp_path, monkeypatch):
 def test_a_directory_that_is_a_file(shell, tmp_path):
     (tmp_path / "file").touch()
     outcome = shell.run(f"%%jaxtrace --dir {tmp_path / 'file'}\nran = True")
-    assert outcome.text.startswith("UsageError: No capture can be written in")
+    assert outcome.text.startswith("UsageError: %%jaxtrace: No capture can be written in")
     assert "ran" not in shell.names
     assert shell.run("%%jaxtrace\n1;").error is None
 
@@ -244,14 +242,14 @@ def test_a_store_that_cannot_be_written(shell, tmp_path, monkeypatch):
     (tmp_path / "blocked").touch()
     monkeypatch.setenv("JAXPROF_DIR", str(tmp_path / "blocked" / "store"))
     outcome = shell.run("%%jaxtrace\nran = True")
-    assert outcome.text.startswith("UsageError: No capture can be written in")
+    assert outcome.text.startswith("UsageError: %%jaxtrace: No capture can be written in")
     assert "ran" not in shell.names
 
 
 def test_a_trace_of_the_users_own_is_not_harmed(shell, store, tmp_path):
     jax.profiler.start_trace(str(tmp_path / "theirs"))
     outcome = shell.run("%%jaxtrace\nran = True")
-    assert outcome.text.startswith("UsageError: Another trace is running")
+    assert outcome.text.startswith("UsageError: %%jaxtrace: Another trace is running")
     assert "ran" not in shell.names
     jax.profiler.stop_trace()
     assert list((tmp_path / "theirs").rglob("*.xplane.pb"))
@@ -268,8 +266,14 @@ def test_a_stuck_profiler_is_freed(shell, store, tmp_path):
 
 def test_one_inside_another(shell, store):
     outcome = shell.run("%%jaxtrace outer\nget_ipython().run_cell_magic('jaxtrace', 'inner', 'f(x)')")
-    assert "The trace 'outer' is running in this kernel until its cell ends" in outcome.text
+    assert (
+        "UsageError: %%jaxtrace: The trace 'outer' is running in this kernel until its cell" in outcome.text
+    )
+    assert outcome.text.rstrip().endswith("one at a time. Nothing has run.")
     assert only_record(store).name == "outer"
+    outcome = shell.run("%%jaxtrace third\n%jaxtrace start inner")
+    assert outcome.text.rstrip().endswith("one at a time. No trace was started.")
+    assert "cell has not run" not in outcome.text
     assert shell.run("%%jaxtrace next\n1;").error is None
 
 
@@ -312,16 +316,43 @@ def test_several_cells(shell, store):
 
 
 def test_start_and_stop_refuse_what_makes_no_sense(shell):
-    assert "needs a cell to repeat" in shell.run("%jaxtrace start a --steps 3").text
-    assert "a duration of its own" in shell.run("%jaxtrace start a --remote h:1").text
+    def assert_refused(line: str, *parts: str) -> None:
+        text = shell.run(line).text.rstrip()
+        assert text.startswith(f"UsageError: {parts[0]}: ")
+        assert text.endswith(parts[-1])
+        assert all(part in text for part in parts)
+
+    assert_refused(
+        "%jaxtrace start a --steps 3", "%jaxtrace start", "a cell to repeat", "No trace was started."
+    )
+    assert_refused("%jaxtrace start a --remote h:1", "%jaxtrace start", "of its own", "No trace was started.")
+    assert_refused("%jaxtrace start a --option x=1", "%jaxtrace start", "option x.", "No trace was started.")
+    assert_refused("%jaxtrace start --dir ''", "%jaxtrace start", "a directory", "No trace was started.")
+    assert_refused("%jaxtrace stop", "%jaxtrace stop", "No trace is running", "Nothing was stopped.")
+    assert_refused("%jaxtrace --remote nowhere", "%jaxtrace", "HOST:PORT", "No trace was taken.")
     shell.run("%jaxtrace start a --no-card")
-    assert "all else is given to %jaxtrace start" in shell.run("%jaxtrace stop --perfetto").text
+    assert_refused(
+        "%jaxtrace start b", "%jaxtrace start", "The trace 'a' is running", "No trace was started."
+    )
+    assert_refused("%%jaxtrace\n1", "%%jaxtrace", "The trace 'a' is running", "Nothing has run.")
+    assert_refused(
+        "%jaxtrace stop --perfetto", "%jaxtrace stop", "given to %jaxtrace start", "Nothing was stopped."
+    )
     assert shell.run("%jaxtrace stop").text == ""
+
+
+@pytest.mark.parametrize("cell", ["%%jaxtrace", "%%jaxtrace name\n", "# why\n\n%%jaxtrace\n"])
+def test_an_empty_body_gets_our_own_sentence(shell, store, cell):
+    text = shell.run(cell).text
+    assert text.startswith("UsageError: %%jaxtrace: there is nothing to run")
+    assert "Did you mean" not in text
+    assert records(store) == []
+    assert "--steps N" in shell.run("%%jaxtrace --help").text
 
 
 def test_an_expression_is_no_use(shell):
     outcome = shell.run("%jaxtrace f(x)")
-    assert outcome.text.startswith("UsageError: %jaxtrace traces no expression.")
+    assert outcome.text.startswith("UsageError: %jaxtrace: it traces no expression.")
 
 
 def test_top_level_await(shell, store):

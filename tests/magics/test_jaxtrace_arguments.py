@@ -47,7 +47,7 @@ def test_what_is_read(line, expected):
         ("Anna's", "a quote is opened and never closed"),
         ("--step 5", "Did you mean --steps?"),
         ("--perfeto", "Did you mean --perfetto?"),
-        ("--xyz", "has no option --xyz"),
+        ("--xyz", "there is no option --xyz"),
         ("--hlep", "Did you mean --help?"),
         ("--steps 0", "a whole number from 1 to"),
         ("--steps many", "not 'many'"),
@@ -57,6 +57,11 @@ def test_what_is_read(line, expected):
         ("--python -1", "from 0 to 1"),
         ("--host-level 4", "from 0 to 3"),
         ("--option python_tracer_level", "FIELD=VALUE"),
+        ("--dir ''", "it takes a directory, not an empty text"),
+        ("--dir ' '", "it takes a directory, not an empty text"),
+        ("--save=", "the name of a variable, not an empty text"),
+        ("--step-name ''", "a name for the steps, not an empty text"),
+        ("--remote ''", "localhost:9012, not an empty text"),
         ("--save 1x", "can't be one"),
         ("--save class", "can't be one"),
         ("--save a.b", "can't be one"),
@@ -71,6 +76,8 @@ def test_what_is_wrong_is_told_in_one_sentence(line, sentence):
         parse("%%jaxtrace", line)
     assert sentence in str(raised.value)
     assert "\n" not in str(raised.value)
+    assert str(raised.value).startswith("%%jaxtrace: ")
+    assert str(raised.value).endswith(". Nothing has run.")
 
 
 def test_help_tells_of_every_option():

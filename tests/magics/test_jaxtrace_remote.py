@@ -78,7 +78,9 @@ def test_one_of_two_fails(shell, store, programs):
 def test_a_program_that_does_nothing(shell, store):
     with running_program(works=False) as address:
         outcome = shell.run(f"%jaxtrace --remote {address} --duration-ms 100")
-    assert outcome.text.startswith(f"UsageError: The program at {address} did no JAX work within 100 ms")
+    assert outcome.text.startswith(
+        f"UsageError: %jaxtrace: The program at {address} did no JAX work within 100 ms"
+    )
     assert store.list().total == 0
     assert not list((store.root / "partial").iterdir())
 
@@ -95,7 +97,7 @@ def test_a_port_of_something_else(shell):
 
 def test_an_unknown_host(shell):
     outcome = shell.run("%jaxtrace --remote no-such-host.invalid:9012 --duration-ms 100")
-    assert outcome.text.startswith("UsageError: The host no-such-host.invalid is unknown")
+    assert outcome.text.startswith("UsageError: %jaxtrace: The host no-such-host.invalid is unknown")
 
 
 def test_an_interrupt_keeps_what_has_arrived(shell, store, programs):
@@ -130,7 +132,7 @@ def leftovers(store) -> list[str]:
 def test_without_jax_nobody_is_asked(shell, store, programs, monkeypatch):
     monkeypatch.setitem(sys.modules, "jax", None)
     outcome = shell.run(f"%%jaxtrace --remote {programs[0]} --duration-ms 60000\n1")
-    assert outcome.text.startswith("UsageError: JAX can't be imported")
+    assert outcome.text.startswith("UsageError: %%jaxtrace: JAX can't be imported")
     assert leftovers(store) == []
 
 
