@@ -1,10 +1,10 @@
 import { ServerConnection } from '@jupyterlab/services';
 
-/** Why the server's half can't be used. */
+/** Why a request failed. */
 export type ProblemKind =
   'missing' | 'outdated' | 'forbidden' | 'unreachable' | 'failed';
 
-/** A failed request, with the server's sentence where it gave one. */
+/** A failed request, with the server's sentence; it is empty where only the kind tells anything. */
 export class RequestProblem extends Error {
   constructor(
     readonly kind: ProblemKind,
@@ -40,10 +40,11 @@ export function problemOfError(error: unknown): RequestProblem {
   if (error instanceof RequestProblem) {
     return error;
   }
+  if (error instanceof ServerConnection.NetworkError) {
+    return new RequestProblem('unreachable', '');
+  }
   const message = error instanceof Error ? error.message : String(error);
-  const kind =
-    error instanceof ServerConnection.NetworkError ? 'unreachable' : 'failed';
-  return new RequestProblem(kind, message);
+  return new RequestProblem('failed', message);
 }
 
 async function messageOf(response: Response): Promise<string | null> {

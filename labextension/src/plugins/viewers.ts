@@ -14,11 +14,11 @@ import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { IDisposable } from '@lumino/disposable';
 
-import { problemOfError } from '../api/problem';
 import type { Server } from '../api/server';
 import type { ViewerAction, ViewerName } from '../api/types';
 import { viewerUrl } from '../api/urls';
 import { jaxprofIcon } from '../icons';
+import { wordsOf } from '../sidebar/problem';
 import { CommandIDs, IServer, OPEN_VIEWER } from '../tokens';
 import { viewerTitle } from '../viewer/tab';
 import { readTarget, Tabs } from '../viewer/tabs';
@@ -162,7 +162,7 @@ function addProcessCommands(
   for (const [command, action, label, done] of commands) {
     app.commands.addCommand(command, {
       label,
-      execute: () => tellOutcome(server, action, done)
+      execute: () => tellOutcome(server, action, done, trans)
     });
     palette?.addItem({ command, category: 'JaxProf' });
   }
@@ -172,7 +172,8 @@ function addProcessCommands(
 async function tellOutcome(
   server: Server,
   action: ViewerAction,
-  done: string
+  done: string,
+  trans: TranslationBundle
 ): Promise<void> {
   try {
     const { state, message } = await server.client.viewer('xprof', action);
@@ -182,6 +183,6 @@ async function tellOutcome(
       Notification.success(done, { autoClose: 4000 });
     }
   } catch (error) {
-    Notification.error(problemOfError(error).message, { autoClose: 8000 });
+    Notification.error(wordsOf(error, trans), { autoClose: 8000 });
   }
 }

@@ -3,7 +3,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { copyIcon } from '@jupyterlab/ui-components';
 import React from 'react';
 
-import type { RequestProblem } from '../api/problem';
+import { problemOfError, type RequestProblem } from '../api/problem';
 import { VERSION } from '../version';
 
 interface IExplanation {
@@ -53,9 +53,8 @@ function explain(
       return {
         title: trans.__('The Jupyter server does not answer'),
         lines: [
-          trans.__(
-            'It may have stopped, or the connection is lost. This page asks again by itself.'
-          )
+          trans.__('It may have stopped, or the connection is lost.'),
+          trans.__('This page asks again by itself.')
         ],
         commands: []
       };
@@ -72,6 +71,13 @@ function explain(
         commands: []
       };
   }
+}
+
+/** A failed request in words: the server's own, or ours where it gave none. */
+export function wordsOf(error: unknown, trans: TranslationBundle): string {
+  const problem = problemOfError(error);
+  const { title, lines } = explain(problem, trans);
+  return problem.message || `${title}. ${lines[0] ?? ''}`;
 }
 
 /** A command line with a button that copies it. */
