@@ -29,7 +29,7 @@ export interface ISteps {
   max_ms?: number | null;
 }
 
-/** A record that can't be read has a `problem`, and an empty summary. */
+/** Empty where the record can't be read. */
 export interface ISummary {
   headline?: IHeadline | null;
   wall_ms?: number | null;
@@ -54,7 +54,10 @@ export interface ICaptureRow {
   pinned: boolean;
   size_bytes: number;
   disk_bytes: number;
+  /** Why the record can't be read, or what is wrong with the files. */
   problem: string | null;
+  /** Null when the record can't be read. */
+  schema: number | null;
 }
 
 export interface IDevice {

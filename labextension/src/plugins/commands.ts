@@ -14,6 +14,7 @@ import type { ICaptureRow } from '../api/types';
 import { jaxprofIcon, pinIcon } from '../icons';
 import type { Actions } from '../sidebar/actions';
 import type { CapturesModel } from '../sidebar/model';
+import { isReadable } from '../sidebar/troubles';
 import { CommandIDs } from '../tokens';
 
 interface ICaptureCommand {
@@ -23,6 +24,8 @@ interface ICaptureCommand {
   run: (row: ICaptureRow) => void | Promise<void>;
   /** Whether it can be done with this capture; by default with every readable one. */
   fits?: (row: ICaptureRow) => boolean;
+  /** Whether its key does what is next best where it does not fit. */
+  hasFallback?: boolean;
 }
 
 const inXprof = (row: ICaptureRow): boolean => row.xprof_run !== null;
@@ -40,7 +43,8 @@ function readingCommands(
       run: row => {
         actions.open(row);
       },
-      fits: inXprof
+      fits: inXprof,
+      hasFallback: true
     },
     {
       id: CommandIDs.openAnother,
@@ -152,7 +156,7 @@ export function addCaptureCommands(
   ];
   for (const command of commands) {
     const { label, icon, run } = command;
-    const fits = command.fits ?? (row => row.problem === null);
+    const fits = command.fits ?? isReadable;
     const possible = (): boolean => {
       const row = model.selected;
       return row !== undefined && fits(row);
@@ -160,7 +164,8 @@ export function addCaptureCommands(
     app.commands.addCommand(command.id, {
       label: typeof label === 'string' ? label : () => label(model.selected),
       icon,
-      isEnabled: possible,
+      isEnabled: () =>
+        possible() || (command.hasFallback === true && !!model.selected),
       isVisible: possible,
       execute: () => {
         const row = model.selected;

@@ -5,8 +5,8 @@ import {
   showDialog
 } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
+import React from 'react';
 
-import { problemOfError } from '../api/problem';
 import type {
   CaptureChanges,
   ICaptureRow,
@@ -16,6 +16,9 @@ import type {
 import { archiveUrl, fileUrl } from '../api/urls';
 import { formatBytes } from '../format';
 import type { CapturesModel } from './model';
+import { MAX_LISTED, Oldest } from './oldest';
+import { wordsOf } from './problem';
+import { toldTroubles, troublesOf } from './troubles';
 
 /** Open a viewer at a run. */
 export type OpenRun = (
@@ -32,12 +35,16 @@ export class Actions {
     private readonly _trans: TranslationBundle
   ) {}
 
-  /** Open the capture in XProf; one that XProf can't read shows its details instead. */
+  /** Open the capture in XProf; one that XProf can't read shows its details instead, and says what is wrong. */
   open(row: ICaptureRow, another = false): void {
     if (row.xprof_run) {
       this._openRun('xprof', row.xprof_run, another);
     } else {
       this.model.setDetailsOpen(true);
+      this.model.announce(
+        toldTroubles(troublesOf(row, this._trans)) ||
+          this._trans.__('Details of %1', row.name)
+      );
     }
   }
 
@@ -65,8 +72,9 @@ export class Actions {
     download(archiveUrl(this.model.server.client.settings, row.id));
   }
 
+  /** A name that won't do, an empty one too, is refused by the server with its reason. */
   async rename(row: ICaptureRow, name: string): Promise<void> {
-    if (name && name !== row.name) {
+    if (name !== row.name) {
       await this._update(row, { name }, this._trans.__('Renamed to %1', name));
     }
   }
@@ -110,10 +118,22 @@ export class Actions {
       'Delete the oldest %1 captures?',
       over.ids.length
     );
-    const body = trans.__(
-      'The captures take %1 more than the limit. Pinned captures are kept. What is deleted is gone for good.',
-      formatBytes(over.bytes)
-    );
+    let captures: ICaptureRow[];
+    try {
+      const { client } = this.model.server;
+      captures = await Promise.all(
+        over.ids.slice(0, MAX_LISTED).map(id => client.capture(id))
+      );
+    } catch (error) {
+      this._tell(trans.__('Nothing was deleted.'), error);
+      return;
+    }
+    const body = React.createElement(Oldest, {
+      captures,
+      count: over.ids.length,
+      excessBytes: over.bytes,
+      trans
+    });
     if (await this._confirm(title, body)) {
       await this._delete(
         over.ids,
@@ -142,7 +162,10 @@ export class Actions {
     this.model.announce(message);
   }
 
-  private async _confirm(title: string, body: string): Promise<boolean> {
+  private async _confirm(
+    title: string,
+    body: string | React.ReactElement
+  ): Promise<boolean> {
     const trans = this._trans;
     const result = await showDialog({
       title,
@@ -184,7 +207,7 @@ export class Actions {
   }
 
   private _tell(what: string, error: unknown): void {
-    Notification.error(`${what} ${problemOfError(error).message}`, {
+    Notification.error(`${what} ${wordsOf(error, this._trans)}`, {
       autoClose: 8000
     });
   }

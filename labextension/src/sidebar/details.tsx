@@ -2,13 +2,14 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { closeIcon, copyIcon, downloadIcon } from '@jupyterlab/ui-components';
 import React, { useEffect, useState } from 'react';
 
-import { problemOfError } from '../api/problem';
 import type { ICapture, ICaptureRow } from '../api/types';
 import { baseName, formatBytes, formatMilliseconds } from '../format';
 import type { Actions } from './actions';
 import { Notes } from './notes';
 import { Path } from './path';
-import { kindName, statusName } from './row';
+import { wordsOf } from './problem';
+import { kindName } from './row';
+import { isReadable, troublesOf } from './troubles';
 
 interface IDetailsProps {
   row: ICaptureRow;
@@ -19,8 +20,7 @@ interface IDetailsProps {
 /** The selected capture: why it is not whole, what it measured, its files, and the user's notes. */
 export function Details(props: IDetailsProps): React.JSX.Element {
   const { row, actions, trans } = props;
-  const { capture, failure } = useCapture(row, actions);
-  const status = statusName(row, trans);
+  const { capture, failure } = useCapture(row, actions, trans);
   return (
     <section
       className="jp-JaxProf-details"
@@ -40,11 +40,11 @@ export function Details(props: IDetailsProps): React.JSX.Element {
           <closeIcon.react tag="span" />
         </button>
       </header>
-      {status && (
-        <p className="jp-JaxProf-reason">
-          <b>{status}.</b> {row.problem ?? row.reason}
+      {troublesOf(row, trans).map(({ name, reason }) => (
+        <p key={name} className="jp-JaxProf-reason">
+          <b>{name}.</b> {reason}
         </p>
-      )}
+      ))}
       {row.notices.map(notice => (
         <p key={notice} className="jp-JaxProf-notice">
           {notice}
@@ -53,7 +53,7 @@ export function Details(props: IDetailsProps): React.JSX.Element {
       {failure && <p className="jp-JaxProf-notice">{failure}</p>}
       <Facts row={row} capture={capture} actions={actions} trans={trans} />
       <Files {...props} />
-      {row.problem === null && <Notes key={row.id} {...props} />}
+      {isReadable(row) && <Notes key={row.id} {...props} />}
     </section>
   );
 }
@@ -61,15 +61,17 @@ export function Details(props: IDetailsProps): React.JSX.Element {
 /** Ask for the whole record; what of it may change stands in the row, which is always up to date. */
 function useCapture(
   row: ICaptureRow,
-  actions: Actions
+  actions: Actions,
+  trans: TranslationBundle
 ): { capture: ICapture | null; failure: string } {
   const [capture, setCapture] = useState<ICapture | null>(null);
   const [failure, setFailure] = useState('');
-  const client = actions.model.server.client;
+  const { client, problem } = actions.model.server;
+  const readable = isReadable(row);
   useEffect(() => {
     let wanted = true;
     setFailure('');
-    if (row.problem === null) {
+    if (readable) {
       client.capture(row.id, { background: true }).then(
         answer => {
           if (wanted) {
@@ -78,7 +80,7 @@ function useCapture(
         },
         (error: unknown) => {
           if (wanted) {
-            setFailure(problemOfError(error).message);
+            setFailure(wordsOf(error, trans));
           }
         }
       );
@@ -86,7 +88,8 @@ function useCapture(
     return () => {
       wanted = false;
     };
-  }, [client, row.id, row.problem]);
+    // Asked again when the server is back.
+  }, [client, problem, row.id, readable, trans]);
   return { capture: capture?.id === row.id ? capture : null, failure };
 }
 

@@ -6,6 +6,7 @@ import type { ICaptureRow } from '../api/types';
 import { baseName, formatAge, formatBytes, formatQuantity } from '../format';
 import { kindIcon, pinIcon, warningIcon } from '../icons';
 import { RenameInput } from './rename';
+import { toldTroubles, troublesOf } from './troubles';
 
 export interface IRowProps {
   row: ICaptureRow;
@@ -37,23 +38,6 @@ export function kindName(kind: string, trans: TranslationBundle): string {
   }
 }
 
-/** The word for a status that is not 'ok'; empty when all is well. */
-export function statusName(row: ICaptureRow, trans: TranslationBundle): string {
-  if (row.problem !== null) {
-    return trans.__('Unreadable');
-  }
-  switch (row.status) {
-    case 'ok':
-      return '';
-    case 'partial':
-      return trans.__('Partial');
-    case 'failed':
-      return trans.__('Failed');
-    case 'interrupted':
-      return trans.__('Interrupted');
-  }
-}
-
 export function headlineOf(row: ICaptureRow): string {
   const headline = row.summary.headline;
   return headline ? formatQuantity(headline.value, headline.unit) : '';
@@ -72,8 +56,7 @@ function labelOf(
     headline ? `${headline.label} ${headlineOf(row)}` : '',
     age,
     formatBytes(row.size_bytes),
-    statusName(row, trans),
-    row.problem ?? row.reason,
+    toldTroubles(troublesOf(row, trans)),
     row.pinned ? trans.__('pinned') : ''
   ]
     .filter(Boolean)
@@ -164,17 +147,20 @@ function MetaLine(props: {
   trans: TranslationBundle;
 }): React.JSX.Element {
   const { row, age, created, trans } = props;
-  const status = statusName(row, trans);
+  const troubles = troublesOf(row, trans);
+  const [worst] = troubles;
   return (
     <div className="jp-JaxProf-meta">
-      {status && (
+      {worst && (
         <span
-          className="jp-JaxProf-status"
-          data-status={row.problem === null ? row.status : 'failed'}
-          title={row.problem ?? row.reason}
+          className={classes(
+            'jp-JaxProf-status',
+            worst.isError && 'jp-mod-error'
+          )}
+          title={troubles.length > 1 ? toldTroubles(troubles) : worst.reason}
         >
           <warningIcon.react tag="span" />
-          {status}
+          {worst.name}
         </span>
       )}
       <span title={created.toLocaleString()}>{age}</span>

@@ -1,0 +1,41 @@
+import type { TranslationBundle } from '@jupyterlab/translation';
+import React from 'react';
+
+import type { ICaptureRow } from '../api/types';
+import { formatAge, formatBytes } from '../format';
+
+/** How many captures are listed before they are deleted. */
+export const MAX_LISTED = 8;
+
+/** Which captures will be deleted; `count` of them, of which the first few are given. */
+export function Oldest(props: {
+  captures: readonly ICaptureRow[];
+  count: number;
+  excessBytes: number;
+  trans: TranslationBundle;
+}): React.JSX.Element {
+  const { captures, count, excessBytes, trans } = props;
+  const now = new Date();
+  const more = count - captures.length;
+  return (
+    <div className="jp-JaxProf-oldest">
+      <p>
+        {trans.__(
+          'The captures take %1 more than the limit. Pinned captures are kept. What is deleted is gone for good.',
+          formatBytes(excessBytes)
+        )}
+      </p>
+      <ul>
+        {captures.map(({ id, name, created, disk_bytes }) => (
+          <li key={id}>
+            <span>{name}</span>
+            <span className="jp-JaxProf-number">
+              {formatAge(new Date(created), now)} · {formatBytes(disk_bytes)}
+            </span>
+          </li>
+        ))}
+      </ul>
+      {more > 0 && <p>{trans.__('and %1 more', more)}</p>}
+    </div>
+  );
+}
