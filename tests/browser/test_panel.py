@@ -287,7 +287,10 @@ def test_over_the_limit(browser: Browser, tmp_path: Path) -> None:
         open_panel(lab)
         save_screenshot(lab, "over-the-limit")
         lab.panel.get_by_role("button", name="Delete the oldest").click()
-        lab.page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+        dialog = lab.page.get_by_role("dialog")
+        expect(dialog.get_by_role("listitem")).to_contain_text(["old"])
+        expect(dialog.get_by_role("listitem")).to_contain_text("kB")
+        dialog.get_by_role("button", name="Delete").click()
         expect(lab.row("old")).to_have_count(0)
         expect(lab.row("kept")).to_be_visible()
         expect(lab.row("new")).to_be_visible()
@@ -334,31 +337,48 @@ def test_other_versions(lab: Lab, store: Store) -> None:
 def test_unreachable_and_back(lab: Lab, store: Store) -> None:
     add(store, "here")
     open_panel(lab)
-    expect(lab.row("here")).to_be_visible()
+    lab.row("here").click()
     lab.page.route("**/jaxprof/api/**", lambda route: route.abort())
+    lab.page.keyboard.press("Space")
+    details = lab.panel.locator(".jp-JaxProf-details")
+    expect(details).to_contain_text("The Jupyter server does not answer.")
     lab.panel.get_by_role("button", name="Refresh").click()
     expect(lab.panel).to_contain_text("does not answer")
     lab.page.unroute("**/jaxprof/api/**")
     expect(lab.row("here")).to_be_visible()
+    expect(details).to_contain_text("Directory")
+    expect(details).not_to_contain_text("does not answer")
 
 
 def test_damaged_and_refused(lab: Lab, store: Store) -> None:
     """A damaged record is a row that can be deleted; what the server refuses is told in its own words."""
     add(store, "whole")
+    gone = add(store, "without its file")
+    next(store.directory(gone).glob("plugins/profile/*/*.pb")).unlink()
     damaged = add(store, "broken")
     (store.directory(damaged) / "capture.json").write_text("{")
     open_panel(lab)
     row = lab.rows.filter(has_text="Unreadable")
-    expect(row).to_be_visible()
+    row.click()
+    lab.page.keyboard.press("Enter")
+    reason = "capture.json"
+    expect(lab.panel.locator(".jp-JaxProf-details")).to_contain_text(reason)
+    expect(lab.panel.get_by_role("status")).to_contain_text(reason)
     lab.menu(row, "Delete")
     lab.page.get_by_role("dialog").get_by_role("button", name="Delete").click()
-    expect(lab.rows).to_have_count(1)
-    lab.row("whole").focus()
-    lab.page.keyboard.press("F2")
-    lab.page.keyboard.type("n" * 300)
-    lab.page.keyboard.press("Enter")
-    expect(lab.page.locator(".Toastify__toast").filter(has_text="The change was not saved")).to_be_visible()
-    expect(lab.row("whole")).to_be_visible()
+    expect(lab.rows).to_have_count(2)
+    lab.row("without its file").click()
+    expect(lab.row("without its file")).to_contain_text("Damaged")
+    expect(lab.panel.locator(".jp-JaxProf-details")).to_contain_text("is missing from its directory")
+    expect(lab.panel.get_by_role("textbox", name="Notes")).to_be_visible()
+    expect(lab.row("without its file").get_by_role("button", name="Open in XProf")).to_have_count(1)
+    for name, refusal in (("n" * 300, "has 300 characters"), (" ", "can't be empty")):
+        lab.row("whole").focus()
+        lab.page.keyboard.press("F2")
+        lab.page.keyboard.type(name)
+        lab.page.keyboard.press("Enter")
+        expect(lab.page.locator(".Toastify__toast").filter(has_text=refusal)).to_be_visible()
+        expect(lab.row("whole")).to_be_visible()
 
 
 def test_looks(
@@ -392,6 +412,10 @@ def test_looks(
             lab.page.keyboard.press("Space")
             lab.panel.get_by_role("region").wait_for()
             save_screenshot(lab, f"details-{theme.lower()}")
+            lab.page.set_viewport_size({"width": 1400, "height": 600})
+            lab.rows.nth(1).hover()
+            assert lab.panel.get_by_role("grid").evaluate("list => list.clientHeight") >= 4 * 48
+            save_screenshot(lab, f"low-{theme.lower()}")
     set_theme(server, "JupyterLab Light")
 
 
