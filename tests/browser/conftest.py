@@ -1,4 +1,8 @@
-"""One Chromium for all browser tests, and one server for each base URL."""
+"""One Chromium for all browser tests, and one server for each base URL.
+
+Both end with this folder: the event loop of Playwright runs as long as its browser, in the way of tests that
+start one of their own.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +18,13 @@ from tests.support.servers import Server, running_server
 MAIN_URL = "/user/me@host.org/"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     with chromium() as browser:
         yield browser
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server_at() -> Iterator[Callable[[str], Server]]:
     """Give the JupyterLab server of a base URL, started when first asked for."""
     servers: dict[str, Server] = {}
