@@ -8,6 +8,7 @@ from typing import Any
 
 from .names import created_at
 from .record import Record
+from .shapes import IN_LISTS
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Row:
     disk_bytes: int
 
     def to_json(self) -> dict[str, Any]:
-        """Give the row as the REST route does: without cell, findings, environment and durations."""
+        """Give the row as the REST route does: without cell, findings, environment, a summary's details."""
         if self.record is None:
             data: dict[str, Any] = {
                 "id": self.id,
@@ -55,6 +56,7 @@ class Row:
             data = self.record.to_json()
             for key in ("cell", "findings", "environment"):
                 del data[key]
+            data["summary"] = {key: value for key, value in data["summary"].items() if key in IN_LISTS}
             if self.record.steps is not None:
                 data["summary"]["steps"].pop("durations_ms", None)
         return data | {"size_bytes": self.size_bytes, "disk_bytes": self.disk_bytes, "problem": self.problem}

@@ -15,6 +15,7 @@ from enum import StrEnum
 from typing import Any, cast
 
 from .names import SESSION_PATTERN, is_id
+from .shapes import SUMMARY, misfit
 
 SCHEMA = 1
 RECORD_FILE = "capture.json"
@@ -267,32 +268,9 @@ def _check_identity(capture_id: str, created: str, xprof_run: Any) -> None:
 
 
 def _check_summary(summary: Mapping[str, Any]) -> None:
-    """Refuse a headline or steps that whoever shows them (here or in the browser) would stumble over."""
-    wrong = "In its " + RECORD_FILE + ", 'summary{}' is of a wrong type, so the record is damaged."
-    headline, steps = summary.get("headline"), summary.get("steps")
-    if not _is_number(summary.get("wall_ms")):
-        raise DamagedRecord(wrong.format(".wall_ms"))
-    if headline is not None and not _has(headline, texts=("label", "unit"), numbers=("value",)):
-        raise DamagedRecord(wrong.format(".headline"))
-    if steps is None:
-        return
-    if not _has(steps, texts=("name",), numbers=("count", "median_ms", "min_ms", "max_ms")):
-        raise DamagedRecord(wrong.format(".steps"))
-    durations: Any = steps.get("durations_ms") or []
-    if not isinstance(durations, list) or not all(map(_is_number, cast("list[Any]", durations))):
-        raise DamagedRecord(wrong.format(".steps.durations_ms"))
-
-
-def _has(part: Any, *, texts: tuple[str, ...], numbers: tuple[str, ...]) -> bool:
-    """Tell whether `part` is an object whose `texts` and `numbers`, where present, are just that."""
-    return (
-        isinstance(part, dict)
-        and all(isinstance(part.get(key, ""), str) for key in texts)
-        and all(_is_number(part.get(key)) for key in numbers)
-    )
-
-
-def _is_number(value: Any) -> bool:
-    if isinstance(value, int):
-        return not isinstance(value, bool) and abs(value) < _INT64
-    return value is None or isinstance(value, float)
+    """Refuse what whoever shows the summary (here or in the browser) would stumble over."""
+    wrong = misfit(summary, SUMMARY)
+    if wrong is not None:
+        raise DamagedRecord(
+            f"In its {RECORD_FILE}, 'summary{wrong}' is of a wrong type, so the record is damaged."
+        )

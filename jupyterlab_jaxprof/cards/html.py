@@ -10,6 +10,7 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 
+from .block_html import render_block
 from .model import TOOL, Card, Link, Steps
 
 
@@ -29,9 +30,12 @@ def render(card: Card) -> str:
         f'<span class="jx-status jx-{card.status}">{card.status}</span></div> '
         f'<span class="jx-when">{escape(card.when)}</span></header>',
     ]
+    if card.sentence:
+        parts.insert(1, f'<p class="jx-sentence">{escape(card.sentence)}</p>')
     if card.reason:
         parts.append(f'<p class="jx-reason">{escape(card.reason)}</p>')
     parts.append(_figures(card))
+    parts += [render_block(block) for block in card.blocks]
     parts.append(_facts(card))
     if card.notices:
         items = "".join(f"<li>{escape(notice)}</li>" for notice in card.notices)
@@ -87,7 +91,8 @@ def _facts(card: Card) -> str:
     )
     more = f"<tr><td>and {card.more_files:,} more</td><td></td></tr>" if card.more_files else ""
     table = f"<table><tbody>{names}{more}</tbody></table>" if names else ""
-    rows.append(("Files", f"{escape(card.total)}{table}"))
+    if card.total:
+        rows.append(("Files", f"{escape(card.total)}{table}"))
     rows.append(("Stored in", f"<code>{escape(card.directory)}</code>"))
     return "<dl>" + "".join(f"<dt>{label}</dt><dd>{value}</dd>" for label, value in rows) + "</dl>"
 

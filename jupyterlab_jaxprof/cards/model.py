@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,12 +13,13 @@ from urllib.parse import urlencode
 
 from jupyterlab_jaxprof.captures import Record, Status
 
-from . import units
+from . import timed, units
+from .blocks import Block
+from .printable import printable
 
 TOOL = "trace_viewer@"
 MAX_FILES = 8
 MAX_NOTICES = 12
-MAX_SENTENCE = 1000
 MAX_BARS = 60
 MAX_MEDIANS = 3
 
@@ -74,6 +74,8 @@ class Card:
     directory: str
     notices: Sequence[str]
     link: Link | None
+    sentence: str = ""
+    blocks: Sequence[Block] = ()
 
     @classmethod
     def of(cls, record: Record, *, directory: Path, in_store: bool) -> Card:
@@ -85,6 +87,13 @@ class Card:
         wall_ms = record.summary.get("wall_ms")
         wall = units.duration(wall_ms) if wall_ms is not None else ""
         headline, steps = _headline(record), _steps(record)
+        sentence, blocks = "", ()
+        if record.kind == "time":  # its body says all of it
+            sentence, blocks = (
+                printable(str(record.summary.get("sentence") or "")),
+                timed.blocks(record.summary),
+            )
+            headline, wall = None, ""
         said = steps is None and headline is not None and headline[1] == wall
         return cls(
             kind=printable(record.kind),
@@ -102,20 +111,9 @@ class Card:
             directory=printable(str(directory)),
             notices=notices,
             link=_link(record, directory, in_store),
+            sentence=sentence,
+            blocks=blocks,
         )
-
-
-def printable(text: str) -> str:
-    """Put `text` on one line and take out what would command a terminal; cut what would fill a page."""
-    shown = "".join(_shown(character) for character in text[: MAX_SENTENCE + 1])
-    return shown if len(text) <= MAX_SENTENCE else shown[:MAX_SENTENCE] + "…"
-
-
-def _shown(character: str) -> str:
-    category = unicodedata.category(character)
-    if category in ("Zl", "Zp") or character in "\n\r\t":
-        return " "
-    return "\ufffd" if category in ("Cc", "Cs") else character
 
 
 def _headline(record: Record) -> tuple[str, str] | None:
@@ -174,7 +172,7 @@ def _device(device: Mapping[str, Any]) -> str:
 
 def _total(record: Record) -> str:
     if not record.files:
-        return "none"
+        return "" if record.kind == "time" else "none"
     return f"{units.count(len(record.files), 'file')}, {units.size(record.size_bytes)}"
 
 

@@ -9,7 +9,7 @@ from html import escape
 from typing import Literal
 
 from .html import style
-from .model import printable
+from .printable import printable
 
 State = Literal["", "advice", "needed"]
 _WIDTH = 100

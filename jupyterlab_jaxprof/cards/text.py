@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .block_text import lines_of
 from .model import Card, Steps
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -9,9 +10,13 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 def render(card: Card) -> str:
     """Write the card in lines of `label  value`; nothing that a terminal would obey."""
-    lines = [f"{card.kind}  {card.name}  {card.status}  ({card.when})"]
+    lines = [card.sentence] if card.sentence else []
+    lines.append(f"{card.kind}  {card.name}  {card.status}  ({card.when})")
+    if card.reason and card.blocks:
+        lines.append(f"  {card.reason}")
+    lines += [f"  {line}" for block in card.blocks for line in lines_of(block)]
     rows: list[tuple[str, str]] = []
-    if card.reason:
+    if card.reason and not card.blocks:
         rows.append(("reason", card.reason))
     if card.headline is not None and card.steps is None:
         rows.append((card.headline[0], card.headline[1]))

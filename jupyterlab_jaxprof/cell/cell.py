@@ -15,7 +15,7 @@ from IPython.core.error import UsageError
 
 from jupyterlab_jaxprof.cell.barrier import Barrier
 from jupyterlab_jaxprof.cell.loop import compile_loop, loop_names
-from jupyterlab_jaxprof.cell.place import locate
+from jupyterlab_jaxprof.cell.place import Place, locate
 from jupyterlab_jaxprof.cell.source import Program, compile_body
 
 if TYPE_CHECKING:
@@ -79,6 +79,18 @@ class Cell:
                 f"%%{name}: there is nothing to run, since the cell has no code below its first line. Write "
                 f"the code to measure on the lines below %%{name}. Nothing has run."
             )
+        return cls(shell, magic_line, body, program)
+
+    @classmethod
+    def from_line(cls, shell: InteractiveShell, magic_line: str, body: str) -> Cell:
+        """Compile the expression or statement that stands in a line magic's own line, as a cell of its own.
+
+        Raises SyntaxError of that line, and UsageError when there is nothing to run.
+        """
+        number = shell.execution_count
+        program = compile_body(shell, body, Place(shell.compile.cache(body, number, raw_code=body), ""))
+        if not program.units:
+            raise UsageError(f"There is nothing to run in '{magic_line}'.")
         return cls(shell, magic_line, body, program)
 
     @property

@@ -24,8 +24,10 @@ from jupyterlab_jaxprof.tracing import (
 from jupyterlab_jaxprof.tracing.interrupts import HeldInterrupts
 from jupyterlab_jaxprof.tracing.remote import RemoteError, RemoteTrace, parse_targets, remote_options
 
-from .jaxtrace_arguments import HELP, Arguments, asks_for_help, parse, usage_error
-from .jaxtrace_display import Display
+from .arguments import asks_for_help, usage_error
+from .display import Display
+from .inputs import default_name, inputs
+from .jaxtrace_arguments import HELP, Arguments, parse
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -189,13 +191,13 @@ class _Session:
         self.arguments = arguments
         self.magic = f"%jaxtrace start {line}".strip()
         self.started_ns = time.perf_counter_ns()
-        self.first_input = len(_inputs(shell))
+        self.first_input = len(inputs(shell))
 
     def finish(self, outcome: Outcome, display: Display) -> Record:
         """Publish the capture; its cells are those that ran since the start."""
         _Session.open = None
         atexit.unregister(self.at_exit)
-        cells = _inputs(self.shell)[self.first_input : -1]  # the last is %jaxtrace stop itself
+        cells = inputs(self.shell)[self.first_input : -1]  # the last is %jaxtrace stop itself
         outcome.wall_label = "from start to stop"
         outcome.notices[:0] = self.notices
         source = Source(notebook_name(), self.magic, "\n\n".join(cells))
@@ -340,23 +342,10 @@ def _barrier(magic: str) -> Barrier:
 
 def _begin(shell: InteractiveShell, arguments: Arguments) -> Draft:
     """Start a capture before anything is measured, so that a full or read-only disk is told now."""
-    name = arguments.name or _default_name(shell)
+    name = arguments.name or default_name(shell)
     if arguments.directory:
         return Store.begin_in(arguments.directory, "trace", name)
     return Store.default().begin("trace", name)
-
-
-def _default_name(shell: InteractiveShell) -> str:
-    number = len(_inputs(shell)) - 1
-    return f"In [{number}]" if number > 0 else "untitled"
-
-
-def _inputs(shell: InteractiveShell) -> list[str]:
-    """Give the cells that the user ran, up to the running one; the first is empty: indices are numbers.
-
-    `shell.execution_count` won't do: IPython raises it before a cell runs or after, by version.
-    """
-    return shell.history_manager.input_hist_raw if shell.history_manager is not None else []
 
 
 def _present(

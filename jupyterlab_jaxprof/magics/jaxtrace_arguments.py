@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
-import keyword
 import re
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
-from typing import Any, NoReturn
+from typing import Any
 
-from IPython.core.error import UsageError
+from .arguments import MagicParser, filled, identifier, one_line, read, split, usage_error, whole
 
 MAX_STEPS = 100_000
 MAX_DURATION_MS = 3_600_000
@@ -75,19 +71,6 @@ Examples
 """
 
 
-_NOTHING_HAPPENED = {
-    "%%jaxtrace": "Nothing has run.",
-    "%jaxtrace start": "No trace was started.",
-    "%jaxtrace stop": "Nothing was stopped.",
-    "%jaxtrace": "No trace was taken.",
-}
-
-
-def usage_error(magic: str, sentence: str) -> UsageError:
-    """Make the error that IPython prints without a traceback: whose it is, what is wrong, what has run."""
-    return UsageError(f"{magic}: {sentence} {_NOTHING_HAPPENED[magic]}")
-
-
 @dataclass
 class Arguments:
     """What was asked for. Option values are still text where only the installed JAX knows what is right."""
@@ -104,36 +87,17 @@ class Arguments:
     duration_ms: int | None = None
 
 
-def asks_for_help(line: str) -> bool:
-    """Tell whether the line holds --help (or -h), whatever else is right or wrong in it."""
-    try:
-        words = shlex.split(line)
-    except ValueError:
-        return False
-    return not {"--help", "-h"}.isdisjoint(words)
-
-
 def parse(magic: str, line: str) -> Arguments:
     """Read the line after `magic` (its name with the percent signs); raises UsageError with a sentence."""
-    try:
-        words = shlex.split(line)
-    except ValueError as error:
-        raise usage_error(
-            magic,
-            f"a quote is opened and never closed in {line.strip()} ({error}). Put a name that holds spaces "
-            'or quotes into a pair of the other quotes: "Anna\'s run".',
-        ) from None
-    values, rest = _parser(magic).parse_known_args(_with_python_level(words))
-    if rest:
-        raise usage_error(magic, _explain_rest(magic, values.name, rest))
+    values = read(_parser(magic), _with_python_level(split(magic, line)))
     arguments = Arguments(
-        name=_one_line(magic, values.name or ""),
+        name=one_line(magic, values.name or ""),
         steps=values.steps,
-        step_name=_one_line(magic, values.step_name or ""),
+        step_name=one_line(magic, values.step_name or ""),
         profiler_options=_profiler_options(magic, values),
         perfetto=values.perfetto,
         directory=values.dir or "",
-        save=_identifier(magic, values.save or ""),
+        save=identifier(magic, values.save or ""),
         show_card=not values.no_card,
         remote=values.remote or "",
         duration_ms=values.duration_ms,
@@ -142,55 +106,21 @@ def parse(magic: str, line: str) -> Arguments:
     return arguments
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        message = message.removeprefix("argument ")
-        raise usage_error(self.prog, f"{message}. {self.prog.split()[0]}? explains it.")
-
-
-def _parser(magic: str) -> _Parser:
-    parser = _Parser(prog=magic, add_help=False, allow_abbrev=False)
-    parser.add_argument("name", nargs="?")
-    parser.add_argument("--help", action="store_true")  # asks_for_help() answers it
-    parser.add_argument("--steps", type=_whole("--steps", 1, MAX_STEPS))
-    parser.add_argument("--step-name", type=_filled("a name for the steps"))
-    parser.add_argument("--python", type=_whole("--python", 0, 1))
-    parser.add_argument("--host-level", type=_whole("--host-level", 0, 3))
-    parser.add_argument("--device-level", type=_whole("--device-level", 0, 1))
+def _parser(magic: str) -> MagicParser:
+    parser = MagicParser(magic)
+    parser.add_argument("--steps", type=whole(1, MAX_STEPS))
+    parser.add_argument("--step-name", type=filled("a name for the steps"))
+    parser.add_argument("--python", type=whole(0, 1))
+    parser.add_argument("--host-level", type=whole(0, 3))
+    parser.add_argument("--device-level", type=whole(0, 1))
     parser.add_argument("--option", action="append", default=[])
     parser.add_argument("--perfetto", action="store_true")
-    parser.add_argument("--dir", type=_filled("a directory"))
-    parser.add_argument("--save", type=_filled("the name of a variable"))
+    parser.add_argument("--dir", type=filled("a directory"))
+    parser.add_argument("--save", type=filled("the name of a variable"))
     parser.add_argument("--no-card", action="store_true")
-    parser.add_argument("--remote", type=_filled("HOST:PORT, for example localhost:9012"))
-    parser.add_argument("--duration-ms", type=_whole("--duration-ms", 1, MAX_DURATION_MS))
+    parser.add_argument("--remote", type=filled("HOST:PORT, for example localhost:9012"))
+    parser.add_argument("--duration-ms", type=whole(1, MAX_DURATION_MS))
     return parser
-
-
-def _whole(option: str, least: int, most: int) -> Any:
-    def read(text: str) -> int:
-        try:
-            number = int(text)
-        except ValueError:
-            number = least - 1
-        if not least <= number <= most:
-            raise argparse.ArgumentTypeError(
-                f"it takes a whole number from {least} to {most:,}, not '{text}'"
-            )
-        return number
-
-    return read
-
-
-def _filled(what: str) -> Any:
-    """Refuse an empty text: whoever gives one (an unset variable, say) did not mean to leave it out."""
-
-    def read(text: str) -> str:
-        if not text.strip():
-            raise argparse.ArgumentTypeError(f"it takes {what}, not an empty text")
-        return text
-
-    return read
 
 
 def _with_python_level(words: Sequence[str]) -> list[str]:
@@ -201,23 +131,6 @@ def _with_python_level(words: Sequence[str]) -> list[str]:
         is_bare = word == "--python" and not re.fullmatch(r"-?\d+", following)
         result.append(f"--python={_BARE_PYTHON_LEVEL}" if is_bare else word)
     return result
-
-
-def _explain_rest(magic: str, name: str | None, rest: Sequence[str]) -> str:
-    unknown = [word.partition("=")[0] for word in rest if word.startswith("-")]
-    if unknown:
-        options = [option for action in _parser(magic)._actions for option in action.option_strings]
-        close = get_close_matches(unknown[0], options, n=1, cutoff=0.5)
-        meant = f" Did you mean {close[0]}?" if close else ""
-        return f"there is no option {unknown[0]}.{meant} {magic.split()[0]}? lists them all."
-    words = " ".join([name or "", *rest])
-    return f'it takes one name. Put a name of several words in quotes: {magic} "{words}".'
-
-
-def _one_line(magic: str, text: str) -> str:
-    if not text.isprintable():
-        raise usage_error(magic, "a name can't hold tabs, line breaks or control characters.")
-    return text.strip()
 
 
 def _profiler_options(magic: str, values: Any) -> dict[str, int | str]:
@@ -235,12 +148,6 @@ def _profiler_options(magic: str, values: Any) -> dict[str, int | str]:
             raise usage_error(magic, f"--option takes FIELD=VALUE, not '{option}'.")
         requested[field_name.strip()] = value.strip()
     return requested
-
-
-def _identifier(magic: str, name: str) -> str:
-    if name and (not name.isidentifier() or keyword.iskeyword(name)):
-        raise usage_error(magic, f"--save takes the name of a variable, and '{name}' can't be one.")
-    return name
 
 
 def _check_remote(magic: str, arguments: Arguments) -> None:

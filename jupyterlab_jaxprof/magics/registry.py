@@ -46,6 +46,7 @@ TABLE: tuple[Magic, ...] = (
     Magic(
         "jaxtrace", "Trace a cell and open the trace in XProf.", f"{__package__}.jaxtrace", ("cell", "line")
     ),
+    Magic("jaxtime", "Time a cell or an expression.", f"{__package__}.jaxtime", ("cell", "line")),
     Magic("jaxprof", "Tell what jupyterlab-jaxprof finds here.", f"{__package__}.jaxprof", ("line",)),
 )
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
 _PACKAGE = str(Path(__file__).parents[1])
+#: What raises the error of a cell's body again.
+_RESULTS = frozenset({"Run.result", "TimedResult.result"})
 
 
 class TracebackCleaner:
@@ -56,12 +58,14 @@ def without_our_frames(shell: InteractiveShell, error: BaseException) -> Traceba
         return error.__traceback__
     first, end = ours[0], ours[-1] + 1
     in_body = any(_is_cell(shell, entry) for entry in entries[end:])
-    raised_as_result = any(_code(entry).co_qualname == "Run.result" for entry in entries[first:end])
+    raised_as_result = any(_code(entry).co_qualname in _RESULTS for entry in entries[first:end])
     if not (in_body or raised_as_result or isinstance(error, KeyboardInterrupt)):
         return error.__traceback__
-    if first > 0 and _code(entries[first - 1]).co_name == "run_cell_magic":
+    caller = _code(entries[first - 1]).co_name if first > 0 else ""
+    if caller in ("run_cell_magic", "run_line_magic"):
         first -= 1
-    if in_body and first > 0 and _is_cell(shell, entries[first - 1]):
+    # A cell's call of a cell magic is not what the user wrote; a line magic's own line is.
+    if in_body and caller != "run_line_magic" and first > 0 and _is_cell(shell, entries[first - 1]):
         first -= 1
     return _chain(entries[:first] + entries[end:])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from jupyterlab_jaxprof.cards import units
@@ -19,11 +19,12 @@ _WORTH_TELLING = 0.05
 _NAMES = 3
 
 
-@dataclass
+@dataclass(repr=False)
 class TimedResult:
     """What was measured. Times are in ms where a name ends in `_ms`; `value` is what the body returned.
 
     `returned_ms` is when Python got control back in the first run, `first_ms` when the devices were done.
+    `failure` tells of `error` in words, empty when there was none.
     """
 
     name: str
@@ -38,6 +39,8 @@ class TimedResult:
     transfers: list[Transfer] | None = None
     memory: MemoryReport | None = None
     notices: list[str] = field(default_factory=lambda: [])
+    failure: str = ""
+    interrupted: bool = False
 
     @classmethod
     def of(cls, name: str, run: Run, gc_ns: int, compiles: list[Compile], phases: Phases) -> TimedResult:
@@ -52,7 +55,23 @@ class TimedResult:
             phases=phases,
             compiles=compiles,
             notices=list(run.notices),
+            failure="" if run.error is None else _told(run.error),
+            interrupted=run.interrupted,
         )
+
+    def result(self) -> object:
+        """The value to show; raises what the body raised, or the interrupt that ended its repeats."""
+        __tracebackhide__ = True
+        if self.error is not None:
+            raise self.error
+        if self.repeats is not None and self.repeats.error is not None and self.repeats.interrupted:
+            raise self.repeats.error
+        return self.value
+
+    def released(self) -> TimedResult:
+        """Give it without the value and the errors, whose frames hold values too: nothing is kept alive."""
+        repeats = self.repeats and replace(self.repeats, error=None)
+        return replace(self, value=None, error=None, repeats=repeats)
 
     @property
     def cached(self) -> Summary | None:
@@ -79,9 +98,9 @@ class TimedResult:
     def sentence(self) -> str:
         """Say in a sentence what the user saw, and what there is to know of it."""
         took = units.duration(self.first_ms)
-        if self.error is not None:
-            ending = "interrupted" if isinstance(self.error, KeyboardInterrupt) else type(self.error).__name__
-            return f"{took}, until {'it was ' if ending == 'interrupted' else ''}{ending}{self._of_which()}."
+        if self.failure:
+            ending = "it was interrupted" if self.interrupted else self.failure.partition(":")[0]
+            return f"{took}, until {ending}{self._of_which()}."
         sentence = took + self._of_which()
         cached = self.cached
         if cached is not None:
@@ -106,6 +125,9 @@ class TimedResult:
     def __str__(self) -> str:
         return self.sentence()
 
+    def __repr__(self) -> str:
+        return f"<TimedResult {self.name!r}: {self.sentence()}>"
+
     def to_dict(self) -> dict[str, Any]:
         """Give all of it as plain values, as JSON can hold them."""
         phases = self.phases
@@ -113,7 +135,7 @@ class TimedResult:
         return {
             "name": self.name,
             "sentence": self.sentence(),
-            "error": None if self.error is None else f"{type(self.error).__name__}: {self.error}",
+            "error": self.failure or None,
             "first": {
                 "total_ms": self.first_ms,
                 "returned_ms": self.returned_ms,
@@ -159,6 +181,11 @@ class TimedResult:
             for sample in samples
         ]
         return pd.DataFrame(rows)
+
+
+def _told(error: BaseException) -> str:
+    text = str(error)
+    return type(error).__name__ + (f": {text}" if text else "")
 
 
 def _repeats(repeats: Repeats) -> dict[str, Any]:

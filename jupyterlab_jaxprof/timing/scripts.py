@@ -45,9 +45,7 @@ def time(
         )
     )
     assert isinstance(result, TimedResult)
-    error = result.error or (result.repeats.error if result.repeats and result.repeats.interrupted else None)
-    if error is not None:
-        raise error
+    result.result()
     return result
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, cast
 
 #: How much the 20th percentile varies between runs (standard deviation, relative), at most: measured over 20
 #: runs of 60 samples, from a tiny operation (0.6 to 2.3 %) to a 700x700 matrix product (0.5 to 2.1 %).
@@ -104,6 +104,25 @@ def summarize(samples: Sequence[float]) -> Summary:
         maximum=ordered[-1],
         halves=halves,
         histogram=_histogram(ordered),
+    )
+
+
+def summary_from(data: Mapping[str, Any]) -> Summary | None:
+    """Read back what `Summary.to_dict` gave, perhaps from a file; None where something is missing."""
+    names = [field.name for field in fields(Summary) if field.name not in ("halves", "histogram")]
+    values = {name: data.get(name) for name in names}
+    if any(value is None for value in values.values()):
+        return None
+    histogram: Mapping[str, Any] = data.get("histogram") or {}
+    halves = data.get("halves")
+    return Summary(
+        **cast("Any", values),
+        halves=(halves[0], halves[1]) if halves and len(halves) == 2 and None not in halves else None,
+        histogram=Histogram(
+            tuple(histogram.get("edges") or ()),
+            tuple(histogram.get("counts") or ()),
+            histogram.get("beyond") or 0,
+        ),
     )
 
 

@@ -1,4 +1,4 @@
-"""What %%jaxtrace shows: how the writing goes, then the card in its place."""
+"""What a magic shows: how it goes, then the card in its place."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Display:
             self._show(cards.bundle(record, directory=directory, in_store=in_store))
             return
         if self._handle is not None:
-            self._show({"text/plain": f"The trace '{record.name}' is written."})
+            self._show({"text/plain": f"The {record.kind} '{record.name}' is written."})
         if record.status is not Status.OK:
             self.complain(f"{record.name}: {record.reason}")
 

@@ -1,0 +1,95 @@
+"""Blocks of a card as HTML. Their numbers stand in them as text: a chart only shows them once more."""
+
+from __future__ import annotations
+
+from html import escape
+
+from .blocks import Block, Chart, Comparison, Figures, Remark, Row, Shares, Table
+from .printable import printable
+
+
+def render_block(block: Block) -> str:
+    """Write one block; every text is made printable and escaped."""
+    match block:
+        case Figures():
+            return _heading(block.title) + _figures(block)
+        case Shares():
+            return _heading(block.title) + _shares(block)
+        case Chart():
+            return _chart(block)
+        case Comparison():
+            return _heading(block.title) + _comparison(block)
+        case Table():
+            return _heading(block.title) + _table(block)
+        case Remark():
+            return f'<p class="jx-remark">{_text(block.text)}</p>'
+
+
+def _text(text: str) -> str:
+    return escape(printable(text))
+
+
+def _heading(title: str) -> str:
+    return f'<p class="jx-heading">{_text(title)}</p>'
+
+
+def _figures(block: Figures) -> str:
+    items = "".join(
+        f"<div{' class=jx-small' if number else ''}><dt>{_text(label)}</dt> <dd>{_text(value)}</dd></div>"
+        for number, (label, value) in enumerate(block.figures)
+    )
+    return f'<div class="jx-figures"><dl>{items}</dl></div>'
+
+
+def _shares(block: Shares) -> str:
+    bar = "".join(
+        f'<span class="jx-tone{share.tone}" style="width:{share.fraction * 100:.2f}%" '
+        f'title="{_text(share.label)}: {_text(share.value)}"></span>'
+        for share in block.shares
+    )
+    legend = "".join(
+        f'<li><span class="jx-swatch jx-tone{share.tone}"></span> {_text(share.label)} '
+        f"<strong>{_text(share.value)}</strong></li>"
+        for share in block.shares
+    )
+    return f'<div class="jx-shares" aria-hidden="true">{bar}</div><ul class="jx-legend">{legend}</ul>'
+
+
+def _chart(block: Chart) -> str:
+    bars = "".join(
+        f'<span style="height:{max(fraction * 100, 3 if fraction else 0):.0f}%" title="{_text(label)}">'
+        "</span>"
+        for fraction, label in block.bars
+    )
+    return (
+        '<div class="jx-histogram">'
+        f'<div class="jx-chart" role="img" aria-label="{_text(block.label)}">{bars}</div>'
+        f'<div class="jx-ends"><span>{_text(block.low)}</span> <span>{_text(block.high)}</span></div></div>'
+    )
+
+
+def _comparison(block: Comparison) -> str:
+    rows = "".join(
+        f'<tr><th scope="row"><bdi>{_text(label)}</bdi></th><td>{_text(value)}</td>'
+        f'<td class="jx-length"><div style="width:{max(fraction * 100, 0.5):.1f}%"></div></td></tr>'
+        + (f'<tr class="jx-note"><td colspan="3">{_text(remark)}</td></tr>' if remark else "")
+        for label, value, fraction, remark in block.rows
+    )
+    return f'<table class="jx-bars"><tbody>{rows}</tbody></table>'
+
+
+def _table(block: Table) -> str:
+    head = "".join(f'<th scope="col">{_text(column)}</th>' for column in block.columns)
+    width = len(block.columns)
+    rows = "".join(_row(row, width) for row in block.rows)
+    more = f'<tr class="jx-note"><td colspan="{width}">{_text(block.more)}</td></tr>' if block.more else ""
+    return (
+        f'<div class="jx-wide-table"><table class="jx-data"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{rows}{more}</tbody></table></div>"
+    )
+
+
+def _row(row: Row, width: int) -> str:
+    cells = "".join(f"<td><bdi>{_text(cell)}</bdi></td>" for cell in row.cells)
+    note = f'<tr class="jx-note"><td colspan="{width}">{_text(row.note)}</td></tr>' if row.note else ""
+    return f"<tr>{cells}</tr>{note}"

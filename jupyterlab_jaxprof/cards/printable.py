@@ -1,0 +1,20 @@
+"""Text of a capture made fit for a line of a card."""
+
+from __future__ import annotations
+
+import unicodedata
+
+MAX_SENTENCE = 1000
+
+
+def printable(text: str) -> str:
+    """Put `text` on one line and take out what would command a terminal; cut what would fill a page."""
+    shown = "".join(_shown(character) for character in text[: MAX_SENTENCE + 1])
+    return shown if len(text) <= MAX_SENTENCE else shown[:MAX_SENTENCE] + "…"
+
+
+def _shown(character: str) -> str:
+    category = unicodedata.category(character)
+    if category in ("Zl", "Zp") or character in "\n\r\t":
+        return " "
+    return "\ufffd" if category in ("Cc", "Cs") else character

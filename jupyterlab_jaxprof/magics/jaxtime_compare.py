@@ -1,0 +1,106 @@
+"""Comparing a timing with earlier ones: which those are, by how much they differ, and what else does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from IPython.core.error import UsageError
+
+from jupyterlab_jaxprof.captures import Record, Store
+from jupyterlab_jaxprof.timing import TimedResult
+from jupyterlab_jaxprof.timing.statistics import Summary, ratio, summary_from
+
+KIND = "time"
+_PAGE = 200
+_NAMED = 8
+_ENVIRONMENT = {
+    "jax": "jax",
+    "jaxlib": "jaxlib",
+    "python": "Python",
+    "host": "host",
+    "platform": "platform",
+    "xla_flags": "XLA_FLAGS",
+    "x64": "jax_enable_x64",
+    "matmul_precision": "jax_default_matmul_precision",
+}
+
+
+def find(store: Store, names: Sequence[str]) -> list[Record]:
+    """Give the newest timing of each name; raises UsageError, before anything runs, where one has none."""
+    if not names:
+        return []
+    found: dict[str, Record] = {}
+    for record in _timings(store):
+        found.setdefault(record.name, record)
+        if all(name in found for name in names):
+            break
+    for name in names:
+        if name not in found:
+            there = ", ".join(repr(known) for known in list(found)[:_NAMED])
+            hint = f"There are: {there}." if there else "There is none yet: %%jaxtime NAME makes one."
+            raise UsageError(f"--compare: no timing is called {name!r}. {hint} Nothing has run.")
+    return [found[name] for name in names]
+
+
+def _timings(store: Store) -> Any:
+    offset = 0
+    while True:
+        rows = store.list(offset=offset, limit=_PAGE, kind=KIND).rows
+        yield from (row.record for row in rows if row.record is not None)
+        if len(rows) < _PAGE:
+            return
+        offset += _PAGE
+
+
+def compare(
+    result: TimedResult, environment: Mapping[str, Any], others: Sequence[Record]
+) -> list[dict[str, Any]]:
+    """Compare a result with each of the others, as plain values.
+
+    Where both have cached runs those are compared, by their 20th percentiles. Else the first runs are, which
+    tells no uncertainty: then `ratio` has neither `low` nor `high`.
+    """
+    return [_compared(result, environment, other) for other in others]
+
+
+def _compared(result: TimedResult, environment: Mapping[str, Any], other: Record) -> dict[str, Any]:
+    mine, theirs = result.cached, _cached(other)
+    row: dict[str, Any] = {"name": other.name, "id": other.id}
+    if mine is not None and theirs is not None:
+        found = ratio(mine, theirs)
+        row |= {"value_ms": theirs.median, "own_ms": mine.median}
+        row["ratio"] = None if found is None else found.to_dict()
+    else:
+        first = cast("Mapping[str, Any]", other.summary.get("first") or {})
+        total_ms = first.get("total_ms")
+        row |= {"value_ms": total_ms, "own_ms": result.first_ms}
+        row["ratio"] = {"value": result.first_ms / total_ms} if total_ms else None
+    return row | {"differences": _differences(environment, other.environment)}
+
+
+def _cached(record: Record) -> Summary | None:
+    data = record.summary.get("cached")
+    return summary_from(cast("Mapping[str, Any]", data)) if isinstance(data, Mapping) else None
+
+
+def _differences(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
+    """Name what differs around the two, as 'jax: 0.10.2 here, 0.9.0 there'."""
+    pairs = [("devices", _devices(mine), _devices(theirs))]
+    pairs += [(label, mine.get(key), theirs.get(key)) for key, label in _ENVIRONMENT.items()]
+    return [
+        f"{label}: {_value(here)} here, {_value(there)} there"
+        for label, here, there in pairs
+        if here != there
+    ]
+
+
+def _devices(environment: Mapping[str, Any]) -> str:
+    listed = environment.get("devices")
+    devices = cast("list[Any]", listed) if isinstance(listed, list) else []
+    kinds = [str(device.get("kind")) for device in devices if isinstance(device, dict)]
+    return ", ".join(f"{kinds.count(kind)} × {kind}" for kind in dict.fromkeys(kinds))
+
+
+def _value(value: object) -> str:
+    return str(value) if value not in (None, "") else "none"
