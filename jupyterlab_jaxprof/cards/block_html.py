@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from .blocks import Block, Chart, Comparison, Figures, Remark, Row, Shares, Table
-from .printable import printable
+from .printable import MAX_CELL, printable
 
 
 def render_block(block: Block) -> str:
@@ -70,7 +70,7 @@ def _chart(block: Chart) -> str:
 
 def _comparison(block: Comparison) -> str:
     rows = "".join(
-        f'<tr><th scope="row"><bdi>{_text(label)}</bdi></th><td>{_text(value)}</td>'
+        f'<tr><th scope="row"><bdi>{escape(printable(label, MAX_CELL))}</bdi></th><td>{_text(value)}</td>'
         f'<td class="jx-length"><div style="width:{max(fraction * 100, 0.5):.1f}%"></div></td></tr>'
         + (f'<tr class="jx-note"><td colspan="3">{_text(remark)}</td></tr>' if remark else "")
         for label, value, fraction, remark in block.rows
@@ -90,6 +90,6 @@ def _table(block: Table) -> str:
 
 
 def _row(row: Row, width: int) -> str:
-    cells = "".join(f"<td><bdi>{_text(cell)}</bdi></td>" for cell in row.cells)
+    cells = "".join(f"<td><bdi>{escape(printable(cell, MAX_CELL))}</bdi></td>" for cell in row.cells)
     note = f'<tr class="jx-note"><td colspan="{width}">{_text(row.note)}</td></tr>' if row.note else ""
     return f"<tr>{cells}</tr>{note}"

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 
 from .blocks import Block, Chart, Comparison, Figures, Remark, Row, Shares, Table
-from .printable import printable
+from .printable import MAX_CELL, printable
 
 _WIDTH = 100
 _BAR = 40
@@ -74,6 +74,6 @@ def _note(row: Row) -> list[str]:
 
 
 def _padded(texts: Sequence[str], *, right: bool = False) -> list[str]:
-    shown = [printable(text) for text in texts]
+    shown = [printable(text, MAX_CELL) for text in texts]
     width = max((len(text) for text in shown), default=0)
     return [text.rjust(width) if right else text.ljust(width) for text in shown]

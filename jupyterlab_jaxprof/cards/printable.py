@@ -5,12 +5,13 @@ from __future__ import annotations
 import unicodedata
 
 MAX_SENTENCE = 1000
+MAX_CELL = 160
 
 
-def printable(text: str) -> str:
+def printable(text: str, most: int = MAX_SENTENCE) -> str:
     """Put `text` on one line and take out what would command a terminal; cut what would fill a page."""
-    shown = "".join(_shown(character) for character in text[: MAX_SENTENCE + 1])
-    return shown if len(text) <= MAX_SENTENCE else shown[:MAX_SENTENCE] + "…"
+    shown = "".join(_shown(character) for character in text[: most + 1])
+    return shown if len(text) <= most else shown[:most] + "…"
 
 
 def _shown(character: str) -> str:

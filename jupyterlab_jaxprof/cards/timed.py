@@ -146,15 +146,15 @@ def _compiles(summary: Data) -> Iterator[Block]:
     if not compiles:
         return
     left_out: Data = summary.get("compiles_left_out") or {}
-    longest = sorted(compiles, key=lambda entry: -_spent_ms(entry))
-    shown = {id(entry) for entry in longest[:MAX_COMPILES]}
-    more = len(compiles) - len(shown) + (left_out.get("count") or 0)
-    more_ms = sum(map(_spent_ms, longest[MAX_COMPILES:])) + (left_out.get("total_ms") or 0.0)
+    longest = sorted(range(len(compiles)), key=lambda index: -_spent_ms(compiles[index]))
+    shown, hidden = sorted(longest[:MAX_COMPILES]), longest[MAX_COMPILES:]
+    more = len(hidden) + (left_out.get("count") or 0)
+    more_ms = sum(_spent_ms(compiles[index]) for index in hidden) + (left_out.get("total_ms") or 0.0)
     lines = any(entry.get("line") is not None for entry in compiles)
     yield Table(
         "Compiled",
         ["function", *(["line"] if lines else []), "trace", "lower", "compile", "cache"],
-        [_compile(entry, lines) for entry in compiles if id(entry) in shown],
+        [_compile(compiles[index], lines) for index in shown],
         f"and {units.count(more, 'more', 'more')}, {units.duration(more_ms)} in all" if more else "",
     )
 
@@ -191,7 +191,7 @@ def _transfers(summary: Data) -> Iterator[Block]:
     if not transfers:
         yield Remark("No implicit transfer between host and device was seen in the first run.")
         return
-    more = len(transfers) - MAX_TRANSFERS + (summary.get("transfers_left_out") or 0)
+    more = max(len(transfers) - MAX_TRANSFERS, 0) + (summary.get("transfers_left_out") or 0)
     lines = any(transfer.get("line") is not None for transfer in transfers)
     yield Table(
         "Implicit transfers in the first run",

@@ -15,7 +15,7 @@ from IPython.core.error import UsageError
 
 from jupyterlab_jaxprof.cell.barrier import Barrier
 from jupyterlab_jaxprof.cell.loop import compile_loop, loop_names
-from jupyterlab_jaxprof.cell.place import Place, locate
+from jupyterlab_jaxprof.cell.place import locate, place_of_line
 from jupyterlab_jaxprof.cell.source import Program, compile_body
 
 if TYPE_CHECKING:
@@ -87,8 +87,7 @@ class Cell:
 
         Raises SyntaxError of that line, and UsageError when there is nothing to run.
         """
-        number = shell.execution_count
-        program = compile_body(shell, body, Place(shell.compile.cache(body, number, raw_code=body), ""))
+        program = compile_body(shell, body, place_of_line(shell, body))
         if not program.units:
             raise UsageError(f"There is nothing to run in '{magic_line}'.")
         return cls(shell, magic_line, body, program)

@@ -45,9 +45,18 @@ def locate(shell: InteractiveShell, magic_line: str, body: str) -> Place:
         typed = _typed_text(filename, frame.f_lineno)
         if typed is not None and typed.endswith(f"\n{body}"):
             return Place(filename, typed.removesuffix(body))
-    text = f"{magic_line}\n{body}"
+    return _alone(shell, frame, f"{magic_line}\n", body)
+
+
+def place_of_line(shell: InteractiveShell, body: str) -> Place:
+    """Give a place of its own to the code that stands in a line magic's line."""
+    return _alone(shell, _cell_frame(shell), "", body)
+
+
+def _alone(shell: InteractiveShell, frame: FrameType | None, head: str, body: str) -> Place:
+    text = head + body
     number = shell.execution_count if frame is None else _cell_number(shell, frame)
-    return Place(shell.compile.cache(text, number, raw_code=text), f"{magic_line}\n")
+    return Place(shell.compile.cache(text, number, raw_code=text), head)
 
 
 def _cell_frame(shell: InteractiveShell) -> FrameType | None:

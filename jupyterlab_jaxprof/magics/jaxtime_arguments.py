@@ -90,12 +90,12 @@ def parse_line(line: str) -> Arguments:
     magic = "%jaxtime"
     parser = _parser(magic)
     options, expression = _divided(parser, line)
+    arguments = _arguments(magic, read(parser, split(magic, options)))
     if not expression:
         raise UsageError(
             "%jaxtime times the expression behind it, and there is none: %jaxtime f(x), for example. "
             "%%jaxtime (two percent signs) on a cell's first line times the cell."
         )
-    arguments = _arguments(magic, read(parser, split(magic, options)))
     arguments.expression = expression
     return arguments
 
