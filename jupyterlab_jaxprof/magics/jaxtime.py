@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +16,10 @@ from jupyterlab_jaxprof.timing.compiles import Compile
 from jupyterlab_jaxprof.tracing import Trace, trace_environment
 from jupyterlab_jaxprof.tracing.interrupts import HeldInterrupts
 
+from .arguments import asks_for_help
 from .display import Display
 from .inputs import default_name
-from .jaxtime_arguments import HELP, Arguments, parse, parse_line
+from .jaxtime_arguments import HELP, Arguments, line_asks_for_help, parse, parse_line
 from .jaxtime_compare import KIND, compare, find
 from .jaxtime_summary import summary_of
 
@@ -40,6 +42,9 @@ class CompiledError(RuntimeError):
 async def cell_magic(shell: InteractiveShell, line: str, body: str) -> object:
     """Run `%%jaxtime line` over `body`; gives the cell's value, or raises its error."""
     __tracebackhide__ = True
+    if asks_for_help(line):
+        sys.stdout.write(f"{HELP}\nThe cell was not run.\n")
+        return None
     arguments = parse(line)
     cell = Cell.from_magic(shell, "jaxtime", line, body)
     return await _time(shell, cell, arguments)
@@ -48,6 +53,9 @@ async def cell_magic(shell: InteractiveShell, line: str, body: str) -> object:
 def line_magic(shell: InteractiveShell, line: str) -> object:
     """Run `%jaxtime line`; gives the expression's value, or raises its error."""
     __tracebackhide__ = True
+    if line_asks_for_help(line):
+        sys.stdout.write(HELP)
+        return None
     arguments = parse_line(line)
     if needs_await(shell, arguments.expression):
         raise UsageError(

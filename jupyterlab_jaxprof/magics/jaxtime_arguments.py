@@ -8,7 +8,7 @@ from typing import Any
 
 from IPython.core.error import UsageError
 
-from .arguments import MagicParser, identifier, one_line, read, seconds, split, whole
+from .arguments import MagicParser, asks_for_help, identifier, one_line, read, seconds, split, whole
 
 MAX_REPEATS = 100_000
 MAX_LOOPS = 1_000_000
@@ -51,6 +51,7 @@ Errors
 Where it goes
   --save VAR            set VAR to the result: VAR.to_dict(), VAR.to_pandas()
   --no-card             show no card
+  --help                show this, and run nothing
 
 Examples
     %%jaxtime "batch 256" -t 1 --compare "batch 128"
@@ -98,6 +99,11 @@ def parse_line(line: str) -> Arguments:
         )
     arguments.expression = expression
     return arguments
+
+
+def line_asks_for_help(line: str) -> bool:
+    """Tell whether --help (or -h) is among the options of a line that may hold an expression behind them."""
+    return asks_for_help(_divided(_parser("%jaxtime"), line)[0])
 
 
 def _divided(parser: MagicParser, line: str) -> tuple[str, str]:

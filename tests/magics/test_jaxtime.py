@@ -258,6 +258,17 @@ def test_an_expression_in_a_line(shell, store):
     assert len(records(store)) == 3
 
 
+@pytest.mark.parametrize(
+    "cell", ["%%jaxtime -x --help\nruns.append(1)", "%jaxtime --help", "%jaxtime -r 3 -h f()"]
+)
+def test_help_is_shown_and_nothing_runs(shell, store, cell):
+    text = shell.run(cell).text
+    assert text.startswith("Time a cell, or an expression, and tell what of it was compiling.")
+    assert ("The cell was not run." in text) == cell.startswith("%%")
+    assert (shell.names["runs"], records(store)) == ([], [])
+    assert shell.run("h = 3\n%jaxtime 5 -h").result.result == 2
+
+
 def test_no_card(shell, store):
     outcome = shell.run("%%jaxtime quiet --no-card --save v\nstep(x);")
     assert outcome.text == ""
