@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from IPython.core.error import UsageError
 
-from jupyterlab_jaxprof.captures import Record, Store
+from jupyterlab_jaxprof.captures import Record, Status, Store
 from jupyterlab_jaxprof.timing import TimedResult
 from jupyterlab_jaxprof.timing.statistics import Summary, ratio, summary_from
 
@@ -27,7 +27,7 @@ _ENVIRONMENT = {
 
 
 def find(store: Store, names: Sequence[str]) -> list[Record]:
-    """Give the newest timing of each name; raises UsageError, before anything runs, where one has none."""
+    """Give the newest timing of each name, failed ones aside; raises UsageError where there is none."""
     if not names:
         return []
     found: dict[str, Record] = {}
@@ -43,14 +43,20 @@ def find(store: Store, names: Sequence[str]) -> list[Record]:
     return [found[name] for name in names]
 
 
-def _timings(store: Store) -> Any:
+def _timings(store: Store) -> Iterator[Record]:
     offset = 0
     while True:
         rows = store.list(offset=offset, limit=_PAGE, kind=KIND).rows
-        yield from (row.record for row in rows if row.record is not None)
+        yield from (row.record for row in rows if row.record is not None and _is_whole(row.record))
         if len(rows) < _PAGE:
             return
         offset += _PAGE
+
+
+def _is_whole(record: Record) -> bool:
+    """Tell whether its first run, at least, came to its end."""
+    ended = record.status not in (Status.FAILED, Status.INTERRUPTED)
+    return ended or record.summary.get("cached") is not None
 
 
 def compare(

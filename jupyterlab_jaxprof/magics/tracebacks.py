@@ -59,7 +59,9 @@ def without_our_frames(shell: InteractiveShell, error: BaseException) -> Traceba
     first, end = ours[0], ours[-1] + 1
     in_body = any(_is_cell(shell, entry) for entry in entries[end:])
     raised_as_result = any(_code(entry).co_qualname in _RESULTS for entry in entries[first:end])
-    if not (in_body or raised_as_result or isinstance(error, KeyboardInterrupt)):
+    # Of a line magic's code; that of a cell is reported before the magic is called.
+    syntax = isinstance(error, SyntaxError) and _names_cell(shell, error.filename or "")
+    if not (in_body or raised_as_result or syntax or isinstance(error, KeyboardInterrupt)):
         return error.__traceback__
     caller = _code(entries[first - 1]).co_name if first > 0 else ""
     if caller in ("run_cell_magic", "run_line_magic"):
@@ -79,7 +81,11 @@ def _entries(traceback: TracebackType | None) -> list[TracebackType]:
 
 
 def _is_cell(shell: InteractiveShell, entry: TracebackType) -> bool:
-    return shell.compile.format_code_name(_file(entry)) is not None
+    return _names_cell(shell, _file(entry))
+
+
+def _names_cell(shell: InteractiveShell, filename: str) -> bool:
+    return shell.compile.format_code_name(filename) is not None
 
 
 def _code(entry: TracebackType) -> CodeType:

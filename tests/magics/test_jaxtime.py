@@ -158,6 +158,7 @@ def test_comparison_with_the_newest_of_each_name(shell, store, monkeypatch):
     assert re.search(r"this takes \S+ × as long \(\S+ to \S+\)\n", outcome.text)
     assert "single first runs" in outcome.text
     assert "Not alike with a: XLA_FLAGS" in outcome.text
+    shell.run("%%jaxtime a\n1 / 0")  # is nothing to compare with
     again = shell.run("%%jaxtime a -r 5 --loops 1 --compare a\ntime.sleep(0.02)")
     assert newest(store).summary["comparison"][0]["id"] == second.id
     assert "this takes" in again.text
@@ -253,7 +254,9 @@ def test_an_expression_in_a_line(shell, store):
     assert float(shell.names["y"]) == 9_000_000
     assert len(records(store)) == 3
     assert "can't await within a line" in shell.run("%jaxtime await something()").text
-    assert "SyntaxError" in shell.run("%jaxtime step(").text
+    wrong = shell.run("%jaxtime step)").text
+    assert "SyntaxError: unmatched ')'" in wrong
+    assert "jupyterlab_jaxprof/" not in wrong
     assert "there is nothing to run" in shell.run("%jaxtime # a note").text.lower()
     assert len(records(store)) == 3
 
