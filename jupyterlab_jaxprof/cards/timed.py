@@ -244,7 +244,7 @@ def _arrays(memory: Data) -> Iterator[Block]:
     of_all = f"{alive} alive, {units.size(memory.get('arrays_bytes'))} in all"
     left = [array for array in arrays if array.get("new")]
     if not left:
-        yield Remark(f"None of the largest arrays that are alive now was made by this ({of_all}).")
+        yield Remark(f"No array that this made is alive now ({of_all}).")
         return
     yield Table(
         f"Largest arrays that this left alive ({of_all})",

@@ -129,9 +129,13 @@ def report_now(
     programs: Sequence[Program] = (),
     is_new: Callable[[Any], bool] = lambda _: False,
 ) -> MemoryReport:
-    """Report on the memory as it is now: devices, the largest arrays and who holds them, the variables."""
+    """Report on the memory as it is now: devices, the largest arrays and who holds them, the variables.
+
+    The arrays are the largest of all and the largest of the new ones.
+    """
     arrays = _live_arrays()
-    largest = sorted(arrays, key=_size_bytes, reverse=True)[:LARGEST]
+    ordered = sorted(arrays, key=_size_bytes, reverse=True)
+    largest = ordered[:LARGEST] + [array for array in ordered[LARGEST:] if is_new(array)][:LARGEST]
     held = holders(names, largest)
     devices = device_memory()
     return MemoryReport(
