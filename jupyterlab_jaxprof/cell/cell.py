@@ -89,7 +89,7 @@ class Cell:
         """
         program = compile_body(shell, body, place_of_line(shell, body))
         if not program.units:
-            raise UsageError(f"There is nothing to run in '{magic_line}'.")
+            raise UsageError(f"{magic_line.split()[0]}: this line has nothing to run. Nothing has run.")
         return cls(shell, magic_line, body, program)
 
     @property

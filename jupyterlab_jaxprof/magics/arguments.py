@@ -12,7 +12,6 @@ from typing import Any, NoReturn
 
 from IPython.core.error import UsageError
 
-
 #: What to say last in a usage error; of other magics that nothing has run.
 _NOTHING_HAPPENED = {
     "%jaxtrace start": "No trace was started.",

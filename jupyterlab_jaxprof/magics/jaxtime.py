@@ -6,8 +6,6 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from IPython.core.error import UsageError
-
 from jupyterlab_jaxprof.captures import Draft, Record, Status, Store, StoreError
 from jupyterlab_jaxprof.cell import Cell, drive, needs_await, notebook_name
 from jupyterlab_jaxprof.timing import Plan, TimedResult, measure
@@ -16,7 +14,7 @@ from jupyterlab_jaxprof.timing.compiles import Compile
 from jupyterlab_jaxprof.tracing import Trace, trace_environment
 from jupyterlab_jaxprof.tracing.interrupts import HeldInterrupts
 
-from .arguments import asks_for_help
+from .arguments import asks_for_help, usage_error
 from .display import Display
 from .inputs import default_name
 from .jaxtime_arguments import HELP, Arguments, line_asks_for_help, parse, parse_line
@@ -58,8 +56,9 @@ def line_magic(shell: InteractiveShell, line: str) -> object:
         return None
     arguments = parse_line(line)
     if needs_await(shell, arguments.expression):
-        raise UsageError(
-            "%jaxtime can't await within a line. Put %%jaxtime on a cell's first line and the code below it."
+        raise usage_error(
+            "%jaxtime",
+            "it can't await within a line. Put %%jaxtime on a cell's first line and the code below it.",
         )
     cell = Cell.from_line(shell, f"%jaxtime {line}".strip(), arguments.expression)
     return drive(_time(shell, cell, arguments))
@@ -102,11 +101,12 @@ async def _time(shell: InteractiveShell, cell: Cell, arguments: Arguments) -> ob
 def _begin(shell: InteractiveShell, arguments: Arguments) -> tuple[list[Record], Draft]:
     """Look up what to compare with and start the capture; raises UsageError, before anything has run."""
     store = Store.default()
-    others = find(store, arguments.compare)
+    magic = "%jaxtime" if arguments.expression else "%%jaxtime"
+    others = find(store, arguments.compare, magic)
     try:
         return others, store.begin(KIND, arguments.name or default_name(shell))
     except StoreError as error:
-        raise UsageError(str(error)) from None
+        raise usage_error(magic, str(error)) from None
 
 
 def _keep(

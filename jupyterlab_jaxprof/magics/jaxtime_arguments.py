@@ -6,9 +6,18 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from IPython.core.error import UsageError
-
-from .arguments import MagicParser, asks_for_help, identifier, one_line, read, seconds, split, whole
+from .arguments import (
+    MagicParser,
+    asks_for_help,
+    filled,
+    identifier,
+    one_line,
+    read,
+    seconds,
+    split,
+    usage_error,
+    whole,
+)
 
 MAX_REPEATS = 100_000
 MAX_LOOPS = 1_000_000
@@ -93,9 +102,10 @@ def parse_line(line: str) -> Arguments:
     options, expression = _divided(parser, line)
     arguments = _arguments(magic, read(parser, split(magic, options)))
     if not expression:
-        raise UsageError(
-            "%jaxtime times the expression behind it, and there is none: %jaxtime f(x), for example. "
-            "%%jaxtime (two percent signs) on a cell's first line times the cell."
+        raise usage_error(
+            magic,
+            "it times the expression behind it, and there is none: %jaxtime f(x), for example. %%jaxtime "
+            "(two percent signs) on a cell's first line times the cell.",
         )
     arguments.expression = expression
     return arguments
@@ -138,10 +148,10 @@ def _parser(magic: str) -> MagicParser:
     parser.add_argument("--loops", type=whole(1, MAX_LOOPS), default=None)
     parser.add_argument("--transfers", action="store_true")
     parser.add_argument("--memory", action="store_true")
-    parser.add_argument("--compare", default="")
+    parser.add_argument("--compare", type=filled("names of earlier results"))
     parser.add_argument("--fail-on-recompile", action="store_true")
     parser.add_argument("--no-compile", action="store_true")
-    parser.add_argument("--save", default="")
+    parser.add_argument("--save", type=filled("the name of a variable"))
     parser.add_argument("--no-card", action="store_true")
     return parser
 
@@ -149,9 +159,7 @@ def _parser(magic: str) -> MagicParser:
 def _arguments(magic: str, values: Any) -> Arguments:
     for option, given in (("--warmup", values.warmup), ("--loops", values.loops)):
         if given is not None and not (values.repeats or values.seconds):
-            raise UsageError(
-                f"{magic}: {option} is about repeats: give -r N or -t SECONDS with it. Nothing has run."
-            )
+            raise usage_error(magic, f"{option} is about repeats: give -r N or -t SECONDS with it.")
     return Arguments(
         name=one_line(magic, values.name or ""),
         repeats=values.repeats,
@@ -160,10 +168,10 @@ def _arguments(magic: str, values: Any) -> Arguments:
         loops=values.loops,
         transfers=values.transfers,
         memory=values.memory,
-        compare=_names(magic, values.compare),
+        compare=_names(magic, values.compare or ""),
         fail_on_recompile=values.fail_on_recompile,
         no_compile=values.no_compile,
-        save=identifier(magic, values.save),
+        save=identifier(magic, values.save or ""),
         show_card=not values.no_card,
     )
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from IPython.core.error import UsageError
-
 from jupyterlab_jaxprof.captures import Record, Status, Store
 from jupyterlab_jaxprof.timing import TimedResult
 from jupyterlab_jaxprof.timing.statistics import Summary, ratio, summary_from
+
+from .arguments import usage_error
 
 KIND = "time"
 _PAGE = 200
@@ -26,7 +26,7 @@ _ENVIRONMENT = {
 }
 
 
-def find(store: Store, names: Sequence[str]) -> list[Record]:
+def find(store: Store, names: Sequence[str], magic: str) -> list[Record]:
     """Give the newest timing of each name, failed ones aside; raises UsageError where there is none."""
     if not names:
         return []
@@ -39,7 +39,7 @@ def find(store: Store, names: Sequence[str]) -> list[Record]:
         if name not in found:
             there = ", ".join(repr(known) for known in list(found)[:_NAMED])
             hint = f"There are: {there}." if there else "There is none yet: %%jaxtime NAME makes one."
-            raise UsageError(f"--compare: no timing is called {name!r}. {hint} Nothing has run.")
+            raise usage_error(magic, f"--compare: no timing is called {name!r}. {hint}")
     return [found[name] for name in names]
 
 

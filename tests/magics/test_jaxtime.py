@@ -166,7 +166,7 @@ def test_comparison_with_the_newest_of_each_name(shell, store, monkeypatch):
 
 def test_a_name_that_nothing_has_is_told_before_anything_runs(shell, store):
     outcome = shell.run("%%jaxtime --compare nothing\nruns.append(1)")
-    assert "UsageError: --compare: no timing is called 'nothing'. There is none yet" in outcome.text
+    assert "UsageError: %%jaxtime: --compare: no timing is called 'nothing'. There is none" in outcome.text
     shell.run("%%jaxtime a\n1;")
     assert "There are: 'a'." in shell.run("%%jaxtime --compare a,nothing\nruns.append(1)").text
     assert shell.names["runs"] == []
@@ -257,7 +257,7 @@ def test_an_expression_in_a_line(shell, store):
     wrong = shell.run("%jaxtime step)").text
     assert "SyntaxError: unmatched ')'" in wrong
     assert "jupyterlab_jaxprof/" not in wrong
-    assert "there is nothing to run" in shell.run("%jaxtime # a note").text.lower()
+    assert "has nothing to run" in shell.run("%jaxtime # a note").text.lower()
     assert len(records(store)) == 3
 
 
@@ -286,7 +286,7 @@ def test_what_can_not_be_written_is_told_and_still_says_what_it_took(shell, stor
     (tmp_path / "file").touch()
     monkeypatch.setenv("JAXPROF_DIR", str(tmp_path / "file"))
     outcome = shell.run("%%jaxtime\nruns.append(1)")
-    assert "UsageError: No capture can be written" in outcome.text
+    assert "UsageError: %%jaxtime: No capture can be written" in outcome.text
     assert shell.names["runs"] == []
 
 

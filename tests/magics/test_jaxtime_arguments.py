@@ -30,7 +30,7 @@ def test_what_is_read(line, expected):
     [
         ("my run", '%%jaxtime "my run"'),
         ("Anna's", "a quote is opened and never closed"),
-        ("--repeat 5", "has no option --repeat"),
+        ("--repeat 5", "there is no option --repeat"),
         ("--transfer", "Did you mean --transfers?"),
         ("-r 0", "a whole number from 1 to 100,000, not '0'"),
         ("-r many", "not 'many'"),
@@ -41,6 +41,8 @@ def test_what_is_read(line, expected):
         ("--warmup 2", "--warmup is about repeats"),
         ("--loops 2", "--loops is about repeats"),
         ("--save a.b", "can't be one"),
+        ("--save ''", "not an empty text"),
+        ("--compare ''", "not an empty text"),
         ('"a\tb"', "can't hold tabs"),
     ],
 )
@@ -48,7 +50,8 @@ def test_what_is_refused_in_a_sentence(line, sentence):
     with pytest.raises(UsageError) as raised:
         parse(line)
     assert sentence in str(raised.value)
-    assert str(raised.value).startswith("%%jaxtime")
+    assert str(raised.value).startswith("%%jaxtime: ")
+    assert str(raised.value).endswith(" Nothing has run.")
 
 
 @pytest.mark.parametrize(
@@ -76,8 +79,8 @@ def test_an_expression_is_what_follows_the_options(line, expected):
     [
         ("", "there is none"),
         ("-r 20", "there is none"),
-        ("-x", "has no option -x"),
-        ("-x f(x)", "has no option -x"),
+        ("-x", "there is no option -x"),
+        ("-x f(x)", "there is no option -x"),
         ("-r f(x)", "not 'f(x)'"),
     ],
 )
