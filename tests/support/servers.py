@@ -155,8 +155,11 @@ def _prepare(home: Path, *, lab: bool, extension: bool) -> None:
     ):
         (home / name).mkdir(parents=True, mode=0o700)
     config = home / "config/jupyter_server_config.d"
+    switch = ROOT / "etc/jupyter_server/jaxprof.json"
     if extension:
-        shutil.copy(ROOT / "etc/jupyter_server/jaxprof.json", config)
+        shutil.copy(switch, config)
+    else:  # said, since this environment may have the package installed, and switched on
+        (config / switch.name).write_text(switch.read_text().replace("true", "false"))
     if not lab:
         unused = dict.fromkeys(LAB_EXTENSIONS, False)
         (config / "quick.json").write_text(json.dumps({"ServerApp": {"jpserver_extensions": unused}}))

@@ -89,8 +89,8 @@ def test_a_new_function_in_each_run_is_found(shell):
 
 
 def test_memory_names_what_the_cell_left(shell):
-    shell.run("product = jax.jit(lambda x: x @ x)\nx = jnp.ones((200, 200))\nproduct(x)")
-    result = run(shell, "y = [product(x)]", memory=True)
+    shell.run("product = jax.jit(lambda x: x @ x)\nx = jnp.ones((2000, 2000))\nproduct(x)")
+    result = run(shell, "y = [product(x)]", memory=True)  # larger than what other tests keep alive
     held = {array.holders: array.new for array in result.memory.arrays}
     assert held["y[0]",] is True
     assert held["x",] is False
