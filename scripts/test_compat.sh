@@ -30,7 +30,9 @@ run() {  # PYTHON_VERSION REQUIREMENT...
     touch "$venv/.ready"
   fi
   echo "== Python $1, $("$venv/bin/python" -c 'import jax; print("jax", jax.__version__)')"
-  "$venv/bin/python" -m pytest -q tests/captures tests/cell tests/magics tests/timing tests/tracing
+  # apart, since JAX 0.6 enqueues nothing any more on a CPU once a callback has failed in the process
+  "$venv/bin/python" -m pytest -q tests/cell
+  "$venv/bin/python" -m pytest -q tests/captures tests/magics tests/timing tests/tracing
 }
 
 require_python 3.11

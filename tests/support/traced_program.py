@@ -9,6 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import jax
+import pytest
+
 
 def free_port() -> int:
     with socket.socket() as probe:
@@ -19,6 +22,8 @@ def free_port() -> int:
 @contextmanager
 def running_program(*, works: bool = True, traced_into: Path | None = None) -> Iterator[str]:
     """Start one; gives its address. With `works` False it idles; it can trace itself until it is ended."""
+    if jax.__version_info__ < (0, 9):
+        pytest.skip("JAX's profiler server hangs whoever asks it, before JAX 0.9")
     port = free_port()
     command = [sys.executable, __file__, str(port), str(int(works)), str(traced_into or "")]
     pipe = subprocess.PIPE
