@@ -19,6 +19,7 @@ from jax.experimental import io_callback
 
 from jupyterlab_jaxprof.cell import Barrier
 from tests.support import probe
+from tests.support.versions import enqueues_after_failures
 
 
 @jax.jit
@@ -333,9 +334,7 @@ def test_an_error_in_a_dropped_callback_is_the_cells_error_once(shell, callback)
     assert not any("failed" in notice for notice in probe.runs[-1].notices)
 
 
-@pytest.mark.skipif(
-    jax.__version_info__ < (0, 7), reason="JAX 0.6 runs callbacks at once on a CPU after others have failed"
-)
+@enqueues_after_failures
 def test_a_failed_callback_does_not_hide_one_that_still_runs(x):
     def fail(_):
         raise ValueError("in the callback")

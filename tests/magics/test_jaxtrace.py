@@ -21,6 +21,7 @@ from jupyterlab_jaxprof.captures import Status, Store
 from jupyterlab_jaxprof.magics.jaxtrace_arguments import HELP
 from jupyterlab_jaxprof.tracing.contents import read_contents
 from tests.support.shells import running_shell
+from tests.support.versions import enqueues_after_failures
 
 SETUP = "import jax, jax.numpy as jnp\nf = jax.jit(lambda x: (x @ x).sum())\nx = jnp.ones((100, 100))\n"
 
@@ -403,6 +404,7 @@ def test_a_name_is_no_call_for_help(shell, store):
     assert only_record(store).name == "no --help"
 
 
+@enqueues_after_failures
 def test_start_can_be_interrupted_while_it_waits_for_earlier_work(shell, store):
     shell.run("long = jax.jit(lambda x, n: jax.lax.fori_loop(0, n, lambda _, y: y @ x / 400, x))")
     shell.run("m = jnp.ones((400, 400)); long(m, 1).block_until_ready()")
@@ -417,6 +419,7 @@ def test_start_can_be_interrupted_while_it_waits_for_earlier_work(shell, store):
     assert shell.run("%jaxtrace stop").error is None
 
 
+@enqueues_after_failures
 def test_start_tells_of_earlier_work(shell, store):
     shell.run("long = jax.jit(lambda x, n: jax.lax.fori_loop(0, n, lambda _, y: y @ x / 400, x))")
     shell.run("m = jnp.ones((400, 400)); long(m, 1).block_until_ready()")
