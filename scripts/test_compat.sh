@@ -25,7 +25,7 @@ run() {  # PYTHON_VERSION REQUIREMENT...
   if [ ! -f "$venv/.ready" ]; then
     rm -rf "$venv"
     "$python" -m venv "$venv"
-    "$venv/bin/pip" install -q "${@:2}" cloudpickle grpcio jupyter-server nbclient nvtx numpy pandas pexpect \
+    "$venv/bin/pip" install -q "${@:2}" cloudpickle grpcio jupyter-server-proxy nbclient nvtx numpy pandas pexpect \
       psutil pytest pytest-timeout 'xprof>=2.24,<2.25'
     touch "$venv/.ready"
   fi

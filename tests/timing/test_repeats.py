@@ -17,6 +17,7 @@ import jupyterlab_jaxprof
 from jupyterlab_jaxprof.cards import units
 from jupyterlab_jaxprof.timing import Plan, time, timer
 from jupyterlab_jaxprof.timing.repeats import SHORTEST_SAMPLE_NS
+from tests.support.versions import enqueues_after_failures
 
 
 @jax.jit
@@ -179,6 +180,7 @@ def test_an_interrupt_between_two_runs_keeps_them_too(monkeypatch):
     assert result.repeats.interrupted
 
 
+@enqueues_after_failures
 def test_loading_that_an_earlier_call_left_is_told_and_not_counted(big):
     heavy(big).block_until_ready()
     quick = jax.jit(lambda x: x + 1)
