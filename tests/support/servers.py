@@ -1,8 +1,8 @@
 """Real Jupyter servers for tests, each with this package's extension enabled from the source tree.
 
-The package isn't installed in the test environment. So every server gets what an installation would give
-it: the extension's switch in its configuration, the entry points in a dist-info on the path, the
-labextension in a directory of JUPYTER_PATH and the magics' start-up file.
+Whether the package is installed in the test environment or not, every server gets what an installation would
+give it: the extension's switch in its configuration, the version in a dist-info on the path, the labextension
+in a directory of JUPYTER_PATH and the magics' start-up file.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -211,16 +210,11 @@ def _command(base_url: str, store: Path, *, lab: bool) -> list[str]:
 
 
 def write_dist_info(site: Path) -> None:
-    """Write the package's metadata and entry points, as an installation does, below `site`."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    """Write the package's metadata, as an installation does, below `site`."""
     version = json.loads((ROOT / "package.json").read_text())["version"]
     info = site / f"jupyterlab_jaxprof-{version}.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: jupyterlab-jaxprof\nVersion: {version}\n")
-    lines: list[str] = []
-    for group, entries in project.get("entry-points", {}).items():
-        lines += [f"[{group}]", *(f"{name} = {target}" for name, target in entries.items()), ""]
-    (info / "entry_points.txt").write_text("\n".join(lines))
 
 
 def _await_url(run: Path, process: subprocess.Popen[bytes], log_path: Path) -> str:
