@@ -37,7 +37,6 @@ def test_first_and_cached_runs_are_told_apart(big):
     assert result.cached.count == 10
     assert result.first_ms > result.phases.total_ns / 1e6 > 0
     assert result.cached.median < result.first_ms
-    assert result.repeats.samples[0].loops == 1  # it takes longer than the shortest sample
     first, compiling, cached = (
         units.duration(ms) for ms in (result.first_ms, result.phases.total_ns / 1e6, result.cached.median)
     )
