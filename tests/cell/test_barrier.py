@@ -19,6 +19,7 @@ from jax.experimental import io_callback
 
 from jupyterlab_jaxprof.cell import Barrier
 from tests.support import probe
+from tests.support.undisturbed import undisturbed
 from tests.support.versions import enqueues_after_failures
 
 
@@ -97,6 +98,7 @@ CALLING = [enqueue for name, enqueue in ENQUEUED.items() if "callback" in name]
 
 
 @pytest.mark.parametrize("enqueue", ENQUEUED.values(), ids=ENQUEUED.keys())
+@undisturbed
 def test_all_that_was_enqueued_has_ended(x, enqueue):
     enqueue(x)  # compiles
     barrier = Barrier()
@@ -229,6 +231,7 @@ def test_what_a_cell_configures_neither_breaks_nor_slows_the_wait(shell, x, chan
             jax.config.update(name, value)
 
 
+@undisturbed
 def test_making_a_barrier_compiles_once_a_process_and_says_nothing_of_it(x, capfd, caplog):
     import jupyterlab_jaxprof.cell.barrier as module
 
@@ -275,6 +278,7 @@ for enqueue in (one, each, all_at_once, mixed):
 """
 
 
+@undisturbed
 def test_many_devices():
     environment = {
         **os.environ,
@@ -370,6 +374,7 @@ def slow_barrier(x):
     return barrier
 
 
+@undisturbed
 def test_the_fences_own_time_is_not_the_cells(slow_barrier, x):
     kept = work(x, 1)
     started_ns = time.perf_counter_ns()
@@ -379,6 +384,7 @@ def test_the_fences_own_time_is_not_the_cells(slow_barrier, x):
     assert kept.is_ready()
 
 
+@undisturbed
 def test_dropped_work_longer_than_the_fences_is_the_cells(slow_barrier, x):
     started_ns = time.perf_counter_ns()
     work(x, 200)

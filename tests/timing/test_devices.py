@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+from tests.support.undisturbed import undisturbed
+
 SCRIPT = """
 import time as clock
 import jax, jax.numpy as jnp, numpy as np
@@ -51,6 +53,7 @@ print("all of it")
 """
 
 
+@undisturbed
 def test_four_devices():
     environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
     done = subprocess.run(

@@ -17,6 +17,7 @@ import jupyterlab_jaxprof
 from jupyterlab_jaxprof.cards import units
 from jupyterlab_jaxprof.timing import Plan, time, timer
 from jupyterlab_jaxprof.timing.repeats import SHORTEST_SAMPLE_NS
+from tests.support.undisturbed import undisturbed
 from tests.support.versions import enqueues_after_failures
 
 
@@ -30,6 +31,7 @@ def big():
     return jnp.ones((500, 500))
 
 
+@undisturbed
 def test_first_and_cached_runs_are_told_apart(big):
     jax.clear_caches()
     result = time(heavy, big, plan=Plan(repeats=10))
@@ -47,6 +49,7 @@ def test_first_and_cached_runs_are_told_apart(big):
     assert again.returned_ms <= again.first_ms
 
 
+@undisturbed
 def test_a_short_function_is_looped_until_the_clock_is_fine_enough():
     f = jax.jit(lambda x: x + 1)
     x = jnp.ones(8)
@@ -59,6 +62,7 @@ def test_a_short_function_is_looped_until_the_clock_is_fine_enough():
     assert fixed.cached.count == 3
 
 
+@undisturbed
 def test_against_a_loop_by_hand_measured_in_turns():
     """The figure for an operation of some microseconds is that of a loop with block_until_ready."""
     f = jax.jit(lambda x: x + 1)
@@ -180,6 +184,7 @@ def test_an_interrupt_between_two_runs_keeps_them_too(monkeypatch):
 
 
 @enqueues_after_failures
+@undisturbed
 def test_loading_that_an_earlier_call_left_is_told_and_not_counted(big):
     heavy(big).block_until_ready()
     quick = jax.jit(lambda x: x + 1)
@@ -193,6 +198,7 @@ def test_loading_that_an_earlier_call_left_is_told_and_not_counted(big):
     del left
 
 
+@undisturbed
 def test_collections_of_garbage_are_told():
     def collect():
         gc.collect()
@@ -202,6 +208,7 @@ def test_collections_of_garbage_are_told():
 
 
 @pytest.mark.parametrize("case", ["x64", "clear", "no jit", "guard"])
+@undisturbed
 def test_what_the_body_does_to_jax_is_not_charged_to_it(case):
     x = jnp.ones(8)
     f = jax.jit(lambda x: x + 1)
@@ -321,6 +328,7 @@ def test_any_callable_can_be_timed():
     assert jupyterlab_jaxprof.timer is timer
 
 
+@undisturbed
 def test_six_cells_and_what_is_waited_for(big):
     """Results stored, dropped, hidden, overwritten, or stored by another thread are all waited for."""
     heavy(big).block_until_ready()

@@ -17,6 +17,7 @@ from jupyterlab_jaxprof.timing.monitoring import array_class, free_tool
 from jupyterlab_jaxprof.timing.places import Places
 from jupyterlab_jaxprof.timing.reads import METHODS, PatchedReads, read_observer
 from jupyterlab_jaxprof.timing.transfers import TransferRecorder
+from tests.support.undisturbed import undisturbed
 
 READS = {
     "float": lambda x: float(x),
@@ -103,6 +104,7 @@ def test_lines_counts_and_bytes():
     assert result.notices == []
 
 
+@undisturbed
 def test_waiting_is_told():
     @jax.jit
     def heavy(x):
@@ -192,6 +194,7 @@ def test_a_debugger_keeps_its_trace():
     assert told == (sys.version_info < (3, 12))
 
 
+@undisturbed
 def test_a_read_costs_little_more():
     arrays = [jnp.float32(n) + 0 for n in range(300)]
     jax.block_until_ready(arrays)
