@@ -1,8 +1,8 @@
-"""What happened in a program, as columns: the one model that an XProf trace and an Nsight report both fill.
+"""What happened in a program, as columns: the model that both an XProf trace and an Nsight report fill.
 
-Every time is a float64 in nanoseconds since the timeline's origin: exact to the nanosecond for 100 days, and to
-the picosecond for the first hour. A column of texts is an int32 array of numbers into `Timeline.texts`; 0 is the
-empty text, which also stands for 'not known'.
+Every time is a float64 in nanoseconds since the timeline's origin: exact to the nanosecond for 100 days, and
+to the picosecond for the first hour. A column of texts is an int32 array of numbers into `Timeline.texts`; 0
+is the empty text, which also stands for 'not known'.
 """
 
 from __future__ import annotations
@@ -227,9 +227,9 @@ class File:
 class Timeline:
     """What happened, from one or several files of one run.
 
-    `blind` names what the recorder could not see here and so must not be concluded from: `devices`, `compiles`,
-    `host`, `allocator`, `graphs` (kernels hide in graphs), `sizes`, `python`. `notices` are sentences for
-    the user: damage, dropped events, clocks.
+    `blind` names what the recorder could not see here and so must not be concluded from: `devices`,
+    `compiles`, `host`, `allocator`, `graphs` (kernels hide in graphs), `sizes`, `python`. `notices` are
+    sentences for the user: damage, dropped events, clocks.
     """
 
     source: Source

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import lzma
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from werkzeug.test import Client
 
 from jupyterlab_jaxprof.captures import Record, Status, Store
-from tests.support.servers import DATA, Server, running_server
+from jupyterlab_jaxprof.server.viewers import xprof_app
+from jupyterlab_jaxprof.server.viewers.gate import Gate
+from jupyterlab_jaxprof.server.viewers.xprof_rules import XProfRules
+from tests.support.captures import content
+from tests.support.servers import Server, running_server
 
 Publish = Callable[..., Record]
 TRACE = "no_steps"
@@ -21,12 +25,12 @@ def publish_capture(
     """Publish one capture; without `files` it holds a real trace of an H200."""
     with Store(store).begin("trace", name) as draft:
         if files is None:
-            trace = lzma.decompress((DATA / f"{TRACE}.xplane.pb.xz").read_bytes())
+            trace = content(f"{TRACE}.xplane.pb")
             files = {f"plugins/profile/{draft.session}/vm.xplane.pb": trace}
-        for path, content in files.items():
+        for path, data in files.items():
             place = draft.directory / path
             place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(content)
+            place.write_bytes(data)
         return draft.publish(status=Status.OK, **fields)  # type: ignore[arg-type]
 
 
@@ -39,3 +43,22 @@ def server() -> Iterator[Server]:
 @pytest.fixture
 def publish(server: Server) -> Publish:
     return lambda *args, **fields: publish_capture(server.store, *args, **fields)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("store")
+
+
+@pytest.fixture(scope="module")
+def run(store: Path) -> str:
+    return publish_capture(store).xprof_run or ""
+
+
+@pytest.fixture(scope="module")
+def client(store: Path, run: str) -> Client:
+    """The real XProf behind its gate."""
+    logdir = store / "captures"
+    application, notice = xprof_app.build(logdir)
+    assert notice == ""
+    return Client(Gate(application, XProfRules(logdir)))

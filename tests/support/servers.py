@@ -8,7 +8,6 @@ in a directory of JUPYTER_PATH and the magics' start-up file.
 from __future__ import annotations
 
 import json
-import lzma
 import os
 import shutil
 import signal
@@ -26,8 +25,9 @@ from urllib.parse import quote
 import psutil
 import requests
 
+from tests.support.captures import unpacked_to
+
 ROOT = Path(__file__).parents[2]
-DATA = ROOT / "tests" / "data"
 TOKEN = "jaxprof-test-token"
 START_TIMEOUT_S = 60
 # A server without JupyterLab starts in a fraction of the time.
@@ -244,8 +244,5 @@ def _ports(pid: int) -> list[int]:
 
 
 def unpacked(name: str, directory: Path) -> Path:
-    """Unpack `tests/data/<name>.xplane.pb.xz` as `directory/vm.xplane.pb`."""
-    directory.mkdir(parents=True, exist_ok=True)
-    target = directory / "vm.xplane.pb"
-    target.write_bytes(lzma.decompress((DATA / f"{name}.xplane.pb.xz").read_bytes()))
-    return target
+    """Unpack the trace `<name>` of tests/data/h200 as `directory/vm.xplane.pb`."""
+    return unpacked_to(directory, f"{name}.xplane.pb", "vm.xplane.pb")

@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-import lzma
 from pathlib import Path
 
 import pytest
 
 from jupyterlab_jaxprof.tracing.profiler import Profiler
-
-DATA = Path(__file__).parents[1] / "data"
+from tests.support.captures import unpacked_to
 
 
 @pytest.fixture
@@ -15,9 +13,7 @@ def real_trace(tmp_path):
     """Unpack a real trace of tests/data (an H200's) and give its path."""
 
     def unpack(name: str) -> Path:
-        path = tmp_path / f"{name}.xplane.pb"
-        path.write_bytes(lzma.decompress((DATA / f"{path.name}.xz").read_bytes()))
-        return path
+        return unpacked_to(tmp_path, f"{name}.xplane.pb")
 
     return unpack
 
