@@ -102,3 +102,12 @@ def disk() -> Iterator[Disk]:
     disk = Disk()
     yield disk
     disk.close()
+
+
+def assert_sentence(text: str | None, *parts: str) -> None:
+    assert text is not None
+    assert text[0].isupper()
+    assert text.endswith(".")
+    assert "Traceback" not in text
+    for part in parts:
+        assert part in text, text
