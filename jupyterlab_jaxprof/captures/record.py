@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, cast
 
 from .names import SESSION_PATTERN, is_id
-from .shapes import SUMMARY, misfit
+from .shapes import FINDING, SUMMARY, misfit
 
 SCHEMA = 1
 RECORD_FILE = "capture.json"
@@ -202,7 +202,7 @@ def _read(cls: type[Record], data: dict[str, Any]) -> Record:
     values["files"] = tuple(_file(item) for item in _items(data, "files", dict))
     values["status"] = _status(data)
     _check_identity(values["id"], values["created"], data.get("xprof_run"))
-    _check_summary(values["summary"])
+    _check_shapes(values["summary"], values["findings"])
     return cls(**values, xprof_run=data.get("xprof_run"))
 
 
@@ -267,10 +267,8 @@ def _check_identity(capture_id: str, created: str, xprof_run: Any) -> None:
         )
 
 
-def _check_summary(summary: Mapping[str, Any]) -> None:
-    """Refuse what whoever shows the summary (here or in the browser) would stumble over."""
-    wrong = misfit(summary, SUMMARY)
+def _check_shapes(summary: Mapping[str, Any], findings: Sequence[Any]) -> None:
+    """Refuse what whoever shows the record (here or in the browser) would stumble over."""
+    wrong = misfit(summary, SUMMARY, "summary") or misfit(list(findings), [FINDING], "findings")
     if wrong is not None:
-        raise DamagedRecord(
-            f"In its {RECORD_FILE}, 'summary{wrong}' is of a wrong type, so the record is damaged."
-        )
+        raise DamagedRecord(f"In its {RECORD_FILE}, '{wrong}' is of a wrong type, so the record is damaged.")

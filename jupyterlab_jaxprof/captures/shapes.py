@@ -1,7 +1,7 @@
 """What a record's summary may hold, for whoever shows it: a wrong type there would break a card or a list.
 
-A shape is `str`, `bool` or `float` (any number) for that, `[shape]` for a list, and a dict for an object with
-some keys; other keys, null and what is missing are no fault.
+A shape is `str`, `bool`, `float` (any number) or `list` (of anything) for that, `[shape]` for a list, and a
+dict for an object with some keys; other keys, null and what is missing are no fault.
 """
 
 from __future__ import annotations
@@ -26,6 +26,48 @@ _DEVICE = {
     **_numbers("in_use_bytes", "peak_bytes", "limit_bytes", "pool_bytes", "largest_allocation_bytes"),
 }
 
+_TIMELINE = {
+    **dict.fromkeys(("source", "window"), str),
+    **_numbers("window_ms", "busy_share"),
+    "partial": bool,
+    "blind": [str],
+    "devices": [
+        {
+            "device": str,
+            **_numbers("busy_ms", "busy_share", "compute_ms", "copy_ms", "collective_ms", "idle_ms", "ops"),
+        }
+    ],
+    "drawing": {
+        **_numbers("start_ms", "end_ms"),
+        # an interval is [start_ms, end_ms] or [start_ms, end_ms, label]
+        "lanes": [{**dict.fromkeys(("label", "kind"), str), "intervals": [list]}],
+        "gaps": [{**_numbers("start_ms", "end_ms"), **dict.fromkeys(("device", "cause"), str)}],
+    },
+}
+_TABLES = {
+    "kernels": [
+        {
+            **dict.fromkeys(("name", "device"), str),
+            **_numbers("count", "total_ms", "median_us", "max_us", "share_device", "share_wall"),
+        }
+    ],
+    "hlo_ops": [
+        {
+            **dict.fromkeys(("name", "module", "scope", "source"), str),
+            **_numbers("count", "total_ms", "share_device", "share_wall"),
+        }
+    ],
+    "copies": [
+        {
+            **dict.fromkeys(("kind", "memory"), str),
+            **_numbers("count", "bytes", "total_ms", "gb_per_s", "share_wall"),
+        }
+    ],
+    "calls": [{"name": str, **_numbers("count", "total_ms", "share_wall")}],
+    "annotations": [{"name": str, **_numbers("count", "total_ms", "share_wall", "device_ms")}],
+    "modules": [{"name": str, **_numbers("count", "total_ms", "share_device", "share_wall")}],
+}
+
 SUMMARY: dict[str, Any] = {
     "headline": {"label": str, "value": float, "unit": str},
     "wall_ms": float,
@@ -33,7 +75,13 @@ SUMMARY: dict[str, Any] = {
         "name": str,
         **_numbers("count", "median_ms", "min_ms", "max_ms"),
         "durations_ms": [float],
+        "slowest": [{**_numbers("number", "duration_ms"), "why": str}],
+        "parts": _numbers("compute_ms", "copy_ms", "collective_ms", "host_ms", "idle_ms"),
     },
+    # Of what has a timeline:
+    "timeline": _TIMELINE,
+    "tables": _TABLES,
+    "tables_left_out": _numbers(*_TABLES),
     # Of kind `time`:
     "sentence": str,
     "first": _numbers(
@@ -74,6 +122,15 @@ SUMMARY: dict[str, Any] = {
             "differences": [str],
         }
     ],
+}
+
+#: One of a record's findings.
+FINDING: dict[str, Any] = {
+    **dict.fromkeys(("id", "title", "level", "meaning", "doc"), str),
+    **_numbers("lost_ms", "share"),
+    "evidence": [str],
+    "next": [str],
+    "ranges": [{**_numbers("start_ms", "end_ms"), "label": str}],
 }
 
 #: What a list of captures tells of a summary.
