@@ -19,7 +19,7 @@ class History:
 
     def __init__(self) -> None:
         self._signatures: OrderedDict[str, deque[Signature]] = OrderedDict()
-        self._memory: dict[str, Mapping[str, int]] = {}
+        self._memory: dict[str, tuple[int, Mapping[str, int] | None]] = {}
         self._arguments = 0
         self._lock = threading.Lock()
 
@@ -32,9 +32,17 @@ class History:
         """How many arguments of all compiles are remembered: what the history takes in memory."""
         return self._arguments
 
+    def knows(self, function: Callable[..., Any]) -> bool:
+        """Whether a function has been compiled, and is remembered."""
+        return Function.of(function).key in self._signatures
+
     def memory_of(self, function: Callable[..., Any]) -> Mapping[str, int] | None:
-        """Give what a function's program that was compiled last needs, in bytes; None when it isn't known."""
-        return self._memory.get(Function.of(function).key)
+        """Give what a function's programs need, in bytes.
+
+        None when it isn't known, or not the same for all of them: which one a call runs is not seen.
+        """
+        content, memory = self._memory.get(Function.of(function).key, (0, None))
+        return memory if content == Function.of(function).content else None
 
     def add(self, signature: Signature, memory: Mapping[str, int] | None) -> Reason:
         """Take a compile into the history, and say why it happened."""
@@ -44,8 +52,7 @@ class History:
             known = self._signatures.setdefault(signature.key, deque())
             reason = explain(known, signature)
             known.append(signature)
-            if memory is not None:
-                self._memory[signature.key] = memory
+            self._remember_memory(signature, memory)
             self._arguments += signature.size
             if len(known) > MAX_SIGNATURES:
                 self._arguments -= known.popleft().size
@@ -57,3 +64,11 @@ class History:
                 self._memory.pop(key, None)
                 self._arguments -= sum(old.size for old in forgotten)
         return reason
+
+    def _remember_memory(self, signature: Signature, memory: Mapping[str, int] | None) -> None:
+        """Keep what its programs need as long as it is the same; a function defined anew starts anew."""
+        content = signature.function.content if signature.function is not None else 0
+        known = self._memory.get(signature.key)
+        if known is not None and known[0] == content and known[1] != memory:
+            memory = None
+        self._memory[signature.key] = (content, memory)

@@ -206,13 +206,44 @@ def _programs(compiles: Sequence[Compile], used: Mapping[str, Any]) -> list[Prog
     found = {
         entry.name: entry.memory for entry in compiles if entry.memory is not None and not entry.operation
     }
-    for value in used.values():
-        function = getattr(value, "__wrapped__", None)  # jax.jit keeps the function here
-        if callable(function) and hasattr(value, "lower"):
-            needs = LOG.history.memory_of(function)
-            if needs is not None:
-                found.setdefault(str(getattr(function, "__name__", "function")), dict(needs))
+    for function in _jitted(used):
+        needs = LOG.history.memory_of(function)
+        if needs is not None:
+            found.setdefault(str(getattr(function, "__name__", "function")), dict(needs))
     return [Program(name, needs) for name, needs in found.items()]
+
+
+def largest_need_bytes(compiles: Sequence[Compile], used: Mapping[str, Any]) -> int | None:
+    """Give what the largest program that ran needs on a device: arguments, output and temporary memory.
+
+    `compiles` is what was compiled for it, `used` are the values that it used. None where that is not known:
+    of a function that was compiled before for several shapes, nothing tells which program ran.
+    """
+    found = [entry for entry in compiles if entry.memory is not None]
+    programs = [entry for entry in found if not entry.operation] or found
+    needs = [_total_bytes(entry.memory) for entry in programs if entry.memory is not None]
+    compiled = {entry.name for entry in programs}
+    for function in _jitted(used):
+        if getattr(function, "__name__", "") in compiled or not LOG.history.knows(function):
+            continue
+        known = LOG.history.memory_of(function)
+        if known is None:
+            return None
+        needs.append(_total_bytes(known))
+    return max(needs, default=None)
+
+
+def _total_bytes(needs: Mapping[str, int]) -> int:
+    parts = ("argument_bytes", "output_bytes", "temporary_bytes")
+    return sum(needs.get(part, 0) for part in parts) - needs.get("alias_bytes", 0)
+
+
+def _jitted(used: Mapping[str, Any]) -> list[Callable[..., Any]]:
+    """Give the functions behind those of the values that jax.jit made."""
+    functions = (
+        getattr(value, "__wrapped__", None) for value in used.values() if hasattr(value, "lower")
+    )  # jax.jit keeps the function there
+    return [function for function in functions if callable(function)]
 
 
 def _live_arrays() -> list[Any]:
