@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 
-from .blocks import Block, Chart, Comparison, Figures, Remark, Row, Shares, Table
+from . import drawing_html
+from .blocks import (
+    Block,
+    Chart,
+    Comparison,
+    Details,
+    Drawing,
+    Figures,
+    Finding,
+    Findings,
+    Remark,
+    Row,
+    Shares,
+    Table,
+)
 from .printable import MAX_CELL, printable
 
 
@@ -23,6 +38,13 @@ def render_block(block: Block) -> str:
             return _heading(block.title) + _table(block)
         case Remark():
             return f'<p class="jx-remark">{_text(block.text)}</p>'
+        case Findings():
+            return _heading(block.title) + _findings(block)
+        case Drawing():
+            return _heading(block.title) + drawing_html.render(block)
+        case Details():
+            inner = "".join(render_block(one) for one in block.blocks)
+            return f'<details class="jx-more"><summary>{_text(block.title)}</summary>{inner}</details>'
 
 
 def _text(text: str) -> str:
@@ -30,7 +52,36 @@ def _text(text: str) -> str:
 
 
 def _heading(title: str) -> str:
-    return f'<p class="jx-heading">{_text(title)}</p>'
+    return f'<p class="jx-heading">{_text(title)}</p>' if title else ""
+
+
+def _findings(block: Findings) -> str:
+    more = f'<p class="jx-remark">{_text(block.more)}</p>' if block.more else ""
+    return "".join(_finding(finding) for finding in block.findings) + more
+
+
+def _finding(finding: Finding) -> str:
+    """Write the title, cost and first evidence in sight, and what is told of it below when it is opened."""
+    first, *others = finding.evidence or ("",)
+    brief = f'<span class="jx-brief">{_text(first)}</span>' if first else ""
+    cost = f' <span class="jx-cost">{_text(finding.cost)}</span>' if finding.cost else ""
+    parts = [_list("", others), f"<p>{_text(finding.meaning)}</p>" if finding.meaning else ""]
+    parts.append(_list("What to try", finding.remedies))
+    parts.append(_list("Where in the trace", finding.places))
+    if finding.document:
+        parts.append(f'<p class="jx-document">More on this: <code>{_text(finding.document)}</code></p>')
+    return (
+        f'<details class="jx-finding jx-{finding.level}"{" open" if finding.is_open else ""}>'
+        f'<summary><strong class="jx-finding-title">{_text(finding.title)}</strong>{cost}{brief}</summary>'
+        f'<div class="jx-told">{"".join(parts)}</div></details>'
+    )
+
+
+def _list(title: str, items: Sequence[str]) -> str:
+    if not items:
+        return ""
+    heading = f'<p class="jx-label">{_text(title)}</p>' if title else ""
+    return heading + "<ul>" + "".join(f"<li>{_text(item)}</li>" for item in items) + "</ul>"
 
 
 def _figures(block: Figures) -> str:

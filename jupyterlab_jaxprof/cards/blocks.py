@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -75,4 +76,74 @@ class Remark:
     text: str
 
 
-Block = Figures | Shares | Chart | Comparison | Table | Remark
+Level = Literal["problem", "note", "fine"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One named pattern: what it cost, and what is told of it; its title stands alone until it is opened."""
+
+    title: str
+    level: Level
+    cost: str
+    evidence: Sequence[str] = ()
+    meaning: str = ""
+    remedies: Sequence[str] = ()
+    places: Sequence[str] = ()
+    document: str = ""
+    is_open: bool = False
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was found, the most costly first."""
+
+    title: str
+    findings: Sequence[Finding]
+    more: str = ""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A named span of a lane, as fractions of the drawing's width; `tone` is a cause's number."""
+
+    start: float
+    end: float
+    label: str
+    tone: int = 0
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One row of a drawing: spans (fractions of its width), some of them named, and gaps with their cause."""
+
+    label: str
+    kind: str
+    value: str
+    spans: Sequence[tuple[float, float]]
+    named: Sequence[Mark]
+    gaps: Sequence[Mark]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What happened over time, in lanes; `causes` name the tones of the gaps: cause, value, tone."""
+
+    title: str
+    label: str
+    lanes: Sequence[Lane]
+    low: str
+    high: str
+    causes: Sequence[tuple[str, str, int]] = ()
+    more: str = ""
+
+
+@dataclass(frozen=True)
+class Details:
+    """Blocks that are out of the way until they are opened."""
+
+    title: str
+    blocks: Sequence[Block]
+
+
+Block = Figures | Shares | Chart | Comparison | Table | Remark | Findings | Drawing | Details

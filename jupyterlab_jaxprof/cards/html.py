@@ -34,6 +34,7 @@ def render(card: Card) -> str:
         parts.insert(1, f'<p class="jx-sentence">{escape(card.sentence)}</p>')
     if card.reason:
         parts.append(f'<p class="jx-reason">{escape(card.reason)}</p>')
+    parts += [render_block(block) for block in card.lead]
     parts.append(_figures(card))
     parts += [render_block(block) for block in card.blocks]
     parts.append(_facts(card))
@@ -44,6 +45,16 @@ def render(card: Card) -> str:
         parts.append(_link(card.link))
     parts.append("</section>")
     return "".join(parts)
+
+
+def page(card: Card) -> str:
+    """Write the card as a whole page, for a browser without a notebook around it."""
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(card.name)}</title>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark"></head>'
+        f'<body style="margin:16px">{render(card)}</body></html>\n'
+    )
 
 
 def _figures(card: Card) -> str:

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 from jupyterlab_jaxprof.captures import Record, Status
 
-from . import timed, units
+from . import timed, traced, units
 from .blocks import Block
 from .printable import printable
 
@@ -75,7 +75,10 @@ class Card:
     notices: Sequence[str]
     link: Link | None
     sentence: str = ""
+    lead: Sequence[Block] = ()
+    """What stands before the figures."""
     blocks: Sequence[Block] = ()
+    """What stands after them."""
 
     @classmethod
     def of(cls, record: Record, *, directory: Path, in_store: bool) -> Card:
@@ -87,7 +90,8 @@ class Card:
         wall_ms = record.summary.get("wall_ms")
         wall = units.duration(wall_ms) if wall_ms is not None else ""
         headline, steps = _headline(record), _steps(record)
-        sentence, blocks = "", ()
+        sentence, lead = "", traced.lead(record.findings, record.summary)
+        blocks = traced.blocks(record.summary)
         if record.kind == "time":  # its body says all of it
             sentence, blocks = (
                 printable(str(record.summary.get("sentence") or "")),
@@ -112,6 +116,7 @@ class Card:
             notices=notices,
             link=_link(record, directory, in_store),
             sentence=sentence,
+            lead=lead,
             blocks=blocks,
         )
 

@@ -2,37 +2,68 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from .block_text import lines_of
 from .model import Card, Steps
+from .paper import PLAIN, Paper
 
 _BARS = "▁▂▃▄▅▆▇█"
 
 
-def render(card: Card) -> str:
-    """Write the card in lines of `label  value`; nothing that a terminal would obey."""
+def render(card: Card, paper: Paper = PLAIN) -> str:
+    """Write the card in lines of `label  value`; nothing that a terminal would obey but `paper`'s colours."""
     lines = [card.sentence] if card.sentence else []
-    lines.append(f"{card.kind}  {card.name}  {card.status}  ({card.when})")
-    if card.reason and card.blocks:
-        lines.append(f"  {card.reason}")
-    lines += [f"  {line}" for block in card.blocks for line in lines_of(block)]
+    name = paper.paint(card.name, "bold")
+    lines.append(f"{card.kind}  {name}  {card.status}" + (f"  ({card.when})" if card.when != "–" else ""))
+    facts, measured = _facts(card), _measured(card)
+    width = max(len(label) for label, _ in (*facts, *measured))
+    if card.reason:
+        lines += _row("", card.reason, 0, paper)
+    inner = paper.indented(2)
+    lines += [f"  {line}" for block in card.lead for line in lines_of(block, inner)]
+    lines += [line for row in measured for line in _row(*row, width, paper)]
+    lines += [f"  {line}" for block in card.blocks for line in lines_of(block, inner)]
+    lines += [line for row in facts for line in _row(*row, width, paper)]
+    if card.link is not None:
+        lines += _row("XProf", f"{card.link.sentence}:", width, paper)
+        lines.append(f"  {'':<{width}}  {card.link.command}")
+    return "\n".join(lines)
+
+
+def _measured(card: Card) -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = []
-    if card.reason and not card.blocks:
-        rows.append(("reason", card.reason))
     if card.headline is not None and card.steps is None:
         rows.append((card.headline[0], card.headline[1]))
     if card.steps is not None:
         rows.append(("steps", _steps(card.steps)))
-    rows += [("wall time", card.wall), ("devices", card.devices), ("files", card.total)]
+    return [row for row in (*rows, ("wall time", card.wall)) if row[1]]
+
+
+def _facts(card: Card) -> list[tuple[str, str]]:
+    rows = [("devices", card.devices), ("files", card.total)]
     rows += [("", f"{name}  {size}") for name, size in card.files]
     if card.more_files:
         rows.append(("", f"and {card.more_files} more"))
     rows.append(("stored in", card.directory))
     rows += [("notice", notice) for notice in card.notices]
-    if card.link is not None:
-        rows.append(("XProf", f"{card.link.sentence}: {card.link.command}"))
-    width = max(len(label) for label, _ in rows)
-    lines += [f"  {label:<{width}}  {value}" for label, value in rows if value]
-    return "\n".join(lines)
+    return [row for row in rows if row[1]]
+
+
+def _row(label: str, value: str, width: int, paper: Paper) -> list[str]:
+    """Write a label and its value, which goes on below itself where it is too long for a line."""
+    indent = " " * (width + 4 if width else 2)
+    lines = textwrap.wrap(
+        value,
+        paper.width,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    if lines and width:
+        lines[0] = f"  {paper.paint(f'{label:<{width}}', 'dim')}  {lines[0][len(indent) :]}"
+    return lines
 
 
 def _steps(steps: Steps) -> str:

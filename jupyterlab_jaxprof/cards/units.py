@@ -80,6 +80,20 @@ def quantity(value: float | None, unit: str) -> str:
     return f"{count(value)} {unit}".strip()
 
 
+def instant(milliseconds: float | None, window_ms: float) -> str:
+    """Write a point in time so that a thousandth of the window can be told: '1,204.35 ms', '0.4 ms'."""
+    if not _finite(milliseconds):
+        return _NONE
+    fine = math.isfinite(window_ms) and window_ms > 0
+    decimals = min(max(3 - math.ceil(math.log10(window_ms)), 0), 6) if fine else 3
+    return f"{milliseconds:,.{decimals}f} ms"
+
+
+def share(fraction: float | None) -> str:
+    """Write a fraction of 1 as a percentage."""
+    return percent(fraction * 100 if fraction is not None else None)
+
+
 def moment(created: str) -> str:
     """Write an ISO 8601 time (UTC where it names no zone): '2026-11-30 09:41 UTC'; '–' when it is none."""
     try:

@@ -1,0 +1,73 @@
+"""A timeline's drawing in a terminal's characters: a block's height is how much of its time is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .blocks import Drawing, Lane
+from .paper import Paper
+from .printable import printable
+
+_HEIGHTS = "▁▂▃▄▅▆▇█"
+_STEP = "|"
+_LETTERS = "abcde"
+_MAX_LABEL = 16
+_MAX_CELLS = 72
+
+
+def lines_of(drawing: Drawing, paper: Paper) -> list[str]:
+    """Write a line for each lane, the axis, and which letter stands for which cause of a gap."""
+    labels = [_shortened(printable(lane.label)) for lane in drawing.lanes]
+    width = max(map(len, labels))
+    cells = min(paper.width - width - 10, _MAX_CELLS)
+    lines = [
+        f"  {label:<{width}}  {_cells(lane, cells)}  {printable(lane.value)}".rstrip()
+        for label, lane in zip(labels, drawing.lanes, strict=True)
+    ]
+    low, high = printable(drawing.low), printable(drawing.high)
+    lines.append(f"  {'':<{width}}  {low}{high:>{max(cells - len(low), len(high) + 1)}}")
+    lines += [
+        f"  {'':<{width}}  {_LETTERS[tone]} idle: {printable(cause, 60)}, {printable(value)}"
+        for cause, value, tone in drawing.causes
+    ]
+    return lines + ([f"  {printable(drawing.more)}"] if drawing.more else [])
+
+
+def _cells(lane: Lane, number: int) -> str:
+    if lane.kind == "steps":
+        return _starts(lane.spans, number)
+    taken = _taken(lane.spans, number)
+    shown = [
+        _HEIGHTS[min(int(part * len(_HEIGHTS)), len(_HEIGHTS) - 1)] if part > 0 else " " for part in taken
+    ]
+    for gap in lane.gaps:
+        for cell in range(int(gap.start * number), min(int(gap.end * number) + 1, number)):
+            inside = gap.start <= (cell + 0.5) / number <= gap.end
+            shown[cell] = _LETTERS[gap.tone] if shown[cell] == " " and inside else shown[cell]
+    return "".join(shown)
+
+
+def _starts(spans: Sequence[tuple[float, float]], number: int) -> str:
+    """Mark where each step begins; the rest of it is a line."""
+    shown = [" "] * number
+    for start, end in spans:
+        for cell in range(int(start * number), min(int(end * number) + 1, number)):
+            shown[cell] = "─" if shown[cell] == " " else shown[cell]
+    for start, _ in spans:
+        shown[min(int(start * number), number - 1)] = _STEP
+    return "".join(shown)
+
+
+def _taken(spans: Sequence[tuple[float, float]], number: int) -> list[float]:
+    """Give the fraction of each cell that the spans cover; they do not overlap."""
+    taken = [0.0] * number
+    for start, end in spans:
+        first, last = int(start * number), min(int(end * number), number - 1)
+        for cell in range(first, last + 1):
+            covered = min(end * number, cell + 1) - max(start * number, cell)
+            taken[min(cell, number - 1)] += max(covered, 1e-6)
+    return taken
+
+
+def _shortened(label: str) -> str:
+    return label if len(label) <= _MAX_LABEL else label[: _MAX_LABEL - 1] + "…"

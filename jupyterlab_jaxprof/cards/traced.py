@@ -1,0 +1,228 @@
+"""The body of a card of what has a timeline: findings, where the time goes, devices, top tables.
+
+It is made from the record alone, whose shapes captures/shapes.py checks: anything in it may be missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from . import drawing, findings, units
+from .blocks import Block, Details, Remark, Row, Share, Shares, Table
+
+MAX_ROWS = 12
+MAX_DEVICES = 16
+
+Data = Mapping[str, Any]
+
+_PARTS = (
+    ("device computing", "compute_ms", 0),
+    ("copies", "copy_ms", 1),
+    ("collectives", "collective_ms", 3),
+    ("host", "host_ms", 2),
+    ("idle", "idle_ms", 5),
+)
+_BLIND = {
+    "devices": "the devices",
+    "compiles": "compiling",
+    "host": "the host's threads",
+    "allocator": "the allocator's memory",
+    "graphs": "the kernels inside CUDA graphs",
+    "sizes": "the sizes of copies",
+    "python": "Python's calls",
+}
+
+
+def lead(record_findings: Sequence[Data], summary: Data) -> list[Block]:
+    """Give what a card says first: the findings."""
+    timeline: Data = summary.get("timeline") or {}
+    found = findings.block(record_findings, timeline.get("window_ms") or 0.0)
+    return [found] if found is not None else []
+
+
+def blocks(summary: Data) -> list[Block]:
+    """Give the blocks below the card's figures, in order."""
+    parts: tuple[Callable[[Data], Iterator[Block]], ...] = (_timeline, _parts, _devices, _slowest, _tables)
+    return [block for part in parts for block in part(summary)]
+
+
+def _timeline(summary: Data) -> Iterator[Block]:
+    timeline: Data = summary.get("timeline") or {}
+    drawn = drawing.block(timeline)
+    if drawn is not None:
+        yield drawn
+    if timeline.get("window"):
+        yield Remark(str(timeline["window"]))
+    unseen = [_BLIND.get(str(name), str(name)) for name in timeline.get("blind") or ()]
+    if unseen:
+        yield Remark(f"Not seen by the recorder, so nothing is concluded about it: {', '.join(unseen)}.")
+
+
+def _parts(summary: Data) -> Iterator[Block]:
+    steps: Data = summary.get("steps") or {}
+    parts: Data = steps.get("parts") or {}
+    spent = [(label, parts.get(key) or 0.0, tone) for label, key, tone in _PARTS]
+    total_ms = sum(value for _, value, _ in spent)
+    if total_ms <= 0:
+        return
+    yield Shares(
+        f"Where the time of the median step goes ({units.duration(total_ms)})",
+        [
+            Share(label, f"{units.duration(value)}, {units.share(value / total_ms)}", value / total_ms, tone)
+            for label, value, tone in spent
+            if value > 0
+        ],
+    )
+
+
+def _slowest(summary: Data) -> Iterator[Block]:
+    steps: Data = summary.get("steps") or {}
+    slowest = _rows(steps, "slowest")
+    if not slowest:
+        return
+    rows = [
+        Row(
+            [f"step {_number(step.get('number'))}", units.duration(step.get("duration_ms"))],
+            _text(step, "why"),
+        )
+        for step in slowest[:MAX_ROWS]
+    ]
+    yield Details("Slowest steps", [Table("", ["step", "duration"], rows)])
+
+
+def _devices(summary: Data) -> Iterator[Block]:
+    devices = _rows(summary.get("timeline") or {}, "devices")
+    if not devices:
+        return
+    kinds = [
+        (label, key)
+        for label, key in (("compute", "compute_ms"), ("copies", "copy_ms"), ("collectives", "collective_ms"))
+        if any(device.get(key) for device in devices)
+    ]
+    rows = [
+        Row(
+            [
+                _text(device, "device"),
+                units.share(device.get("busy_share")),
+                units.duration(device.get("busy_ms")),
+                *(units.duration(device.get(key)) for _, key in kinds),
+                units.duration(device.get("idle_ms")),
+                units.count(device.get("ops")),
+            ]
+        )
+        for device in devices[:MAX_DEVICES]
+    ]
+    columns = ["device", "busy", "busy for", *(label for label, _ in kinds), "idle", "operations"]
+    yield Table("Devices", columns, rows, _more(len(devices) - MAX_DEVICES))
+
+
+def _tables(summary: Data) -> Iterator[Block]:
+    tables: Data = summary.get("tables") or {}
+    left_out: Data = summary.get("tables_left_out") or {}
+    for key, title, make in _TABLES:
+        rows = _rows(tables, key)
+        if not rows:
+            continue
+        columns, shown = make(rows)
+        total = len(rows) + int(left_out.get(key) or 0)
+        table = Table("", columns, shown[:MAX_ROWS], _more(total - min(len(rows), MAX_ROWS)))
+        yield Details(f"{title} ({units.count(total)})", [table])
+
+
+def _kernels(rows: Sequence[Data]) -> tuple[list[str], list[Row]]:
+    several = len({row.get("device") for row in rows}) > 1
+    columns = [
+        "kernel", *(["device"] if several else []), "count", "total", "median", "longest", "of device",
+        "of wall",
+    ]  # fmt: skip
+    return columns, [
+        Row(
+            [
+                _text(row, "name"),
+                *([_text(row, "device")] if several else []),
+                units.count(row.get("count")),
+                units.duration(row.get("total_ms")),
+                units.quantity(row.get("median_us"), "us"),
+                units.quantity(row.get("max_us"), "us"),
+                units.share(row.get("share_device")),
+                units.share(row.get("share_wall")),
+            ]
+        )
+        for row in rows
+    ]
+
+
+def _hlo_ops(rows: Sequence[Data]) -> tuple[list[str], list[Row]]:
+    columns = ["HLO operation", "count", "total", "of device", "of wall"]
+    shown: list[Row] = []
+    for row in rows:
+        where = [_text(row, key) for key in ("scope", "source")]
+        shown.append(Row([_text(row, "name"), *_spent(row, "share_device")], " · ".join(filter(None, where))))
+    return columns, shown
+
+
+def _copies(rows: Sequence[Data]) -> tuple[list[str], list[Row]]:
+    columns = ["copies", "count", "size", "total", "rate", "of wall"]
+    return columns, [
+        Row(
+            [
+                ", ".join(filter(None, [_text(row, "kind"), _text(row, "memory")])),
+                units.count(row.get("count")),
+                units.size(row.get("bytes")),
+                units.duration(row.get("total_ms")),
+                units.quantity(row.get("gb_per_s"), "GB/s"),
+                units.share(row.get("share_wall")),
+            ]
+        )
+        for row in rows
+    ]
+
+
+def _calls(rows: Sequence[Data]) -> tuple[list[str], list[Row]]:
+    return ["call", "count", "total", "of wall"], [Row([_text(row, "name"), *_spent(row)]) for row in rows]
+
+
+def _annotations(rows: Sequence[Data]) -> tuple[list[str], list[Row]]:
+    columns = ["annotation", "count", "total", "of wall", "device time"]
+    return columns, [
+        Row([_text(row, "name"), *_spent(row), units.duration(row.get("device_ms"))]) for row in rows
+    ]
+
+
+def _modules(rows: Sequence[Data]) -> tuple[list[str], list[Row]]:
+    columns = ["module", "count", "total", "of device", "of wall"]
+    return columns, [Row([_text(row, "name"), *_spent(row, "share_device")]) for row in rows]
+
+
+_Maker = Callable[[Sequence[Data]], tuple[list[str], list[Row]]]
+
+_TABLES: tuple[tuple[str, str, _Maker], ...] = (
+    ("kernels", "Kernels", _kernels),
+    ("hlo_ops", "HLO operations, with JAX's scopes", _hlo_ops),
+    ("copies", "Copies", _copies),
+    ("annotations", "Annotations on the host", _annotations),
+    ("calls", "API calls", _calls),
+    ("modules", "Modules", _modules),
+)
+
+
+def _spent(row: Data, *shares: str) -> list[str]:
+    told = [units.count(row.get("count")), units.duration(row.get("total_ms"))]
+    return [*told, *(units.share(row.get(key)) for key in (*shares, "share_wall"))]
+
+
+def _rows(data: Data, key: str) -> list[Data]:
+    return [item for item in cast("Sequence[Any]", data.get(key) or ()) if isinstance(item, Mapping)]
+
+
+def _text(row: Data, key: str) -> str:
+    return str(row.get(key) or "")
+
+
+def _number(value: float | None) -> str:
+    return f"{value:.0f}" if value is not None else "–"
+
+
+def _more(number: int) -> str:
+    return f"and {units.count(number)} more" if number > 0 else ""
