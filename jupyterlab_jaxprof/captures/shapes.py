@@ -67,6 +67,14 @@ _TABLES = {
     "annotations": [{"name": str, **_numbers("count", "total_ms", "share_wall", "device_ms")}],
     "modules": [{"name": str, **_numbers("count", "total_ms", "share_device", "share_wall")}],
 }
+_POINT = {
+    **dict.fromkeys(("value", "ending", "error", "stopped"), str),
+    **_numbers("median_ms", "lower_quartile_ms", "upper_quartile_ms", "samples", "first_ms"),
+    **_numbers("compiling_ms", "rate", "peak_bytes", "need_bytes"),
+    **dict.fromkeys(("knee", "peak_raised"), bool),
+    "peaks": [{"device": str, "peak_bytes": float, "raised": bool}],
+    "doubts": [str],
+}
 
 SUMMARY: dict[str, Any] = {
     "headline": {"label": str, "value": float, "unit": str},
@@ -122,6 +130,29 @@ SUMMARY: dict[str, Any] = {
             "differences": [str],
         }
     ],
+    # Of kind `sweep`:
+    "sweep": {
+        "names": [str],
+        "rate_unit": str,
+        "planned": float,
+        "series": [{**dict.fromkeys(("label", "along", "verdict"), str), "points": [_POINT]}],
+    },
+    # Of kind `memory`, besides `memory`:
+    "process_bytes": float,
+    "remarks": [str],
+    "variables": [{**dict.fromkeys(("name", "value", "read"), str), "late": bool}],
+    "watch": {
+        **_numbers("duration_ms", "samples", "interval_ms", "cost"),
+        "series": [
+            {
+                **dict.fromkeys(("label", "device"), str),
+                **_numbers("least_bytes", "most_bytes", "limit_bytes"),
+                "columns": [float],
+            }
+        ],
+        "cells": [{"label": str, "code": str, **_numbers("start_ms", "end_ms")}],
+        "cells_left_out": float,
+    },
 }
 
 #: One of a record's findings.

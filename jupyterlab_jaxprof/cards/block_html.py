@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from . import drawing_html
+from . import curve, drawing_html
 from .blocks import (
     Block,
     Chart,
     Comparison,
+    Curve,
     Details,
     Drawing,
     Figures,
@@ -45,6 +46,8 @@ def render_block(block: Block) -> str:
         case Details():
             inner = "".join(render_block(one) for one in block.blocks)
             return f'<details class="jx-more"><summary>{_text(block.title)}</summary>{inner}</details>'
+        case Curve():
+            return _heading(block.title) + curve.html(block)
 
 
 def _text(text: str) -> str:

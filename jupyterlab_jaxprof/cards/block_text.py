@@ -5,11 +5,12 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from . import drawing_text
+from . import curve, drawing_text
 from .blocks import (
     Block,
     Chart,
     Comparison,
+    Curve,
     Details,
     Drawing,
     Figures,
@@ -61,6 +62,8 @@ def lines_of(block: Block, paper: Paper = PLAIN) -> list[str]:
         case Details():
             inner = [line for one in block.blocks for line in lines_of(_brief(one), paper)]
             return [*_heading(block.title, paper), *inner]
+        case Curve():
+            return [*_heading(block.title, paper), *curve.lines_of(block)]
 
 
 def _heading(title: str, paper: Paper) -> list[str]:

@@ -146,4 +146,25 @@ class Details:
     blocks: Sequence[Block]
 
 
-Block = Figures | Shares | Chart | Comparison | Table | Remark | Findings | Drawing | Details
+@dataclass(frozen=True)
+class Stretch:
+    """A named part of a curve's width, as fractions of it; stretches do not overlap."""
+
+    label: str
+    start: float
+    end: float
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A quantity over time: a fraction of the highest and a label for each column, and what ran when."""
+
+    title: str
+    highest: str
+    bars: Sequence[tuple[float, str]]
+    low: str
+    high: str
+    stretches: Sequence[Stretch] = ()
+
+
+Block = Figures | Shares | Chart | Comparison | Table | Remark | Findings | Drawing | Details | Curve

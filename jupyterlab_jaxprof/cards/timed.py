@@ -221,7 +221,7 @@ def _memory(summary: Data) -> Iterator[Block]:
             "Device memory",
             ["device", "before", "after", "change", "process's peak", "limit"],
             devices[:MAX_DEVICES],
-            _more(len(devices) - MAX_DEVICES, "device"),
+            more(len(devices) - MAX_DEVICES, "device"),
         )
     programs: Sequence[Data] = memory.get("programs") or []
     if programs:
@@ -233,7 +233,7 @@ def _memory(summary: Data) -> Iterator[Block]:
                 Row([str(program.get("name")), *(units.size(program.get(need)) for need in needs)])
                 for program in programs[:MAX_PROGRAMS]
             ],
-            _more(len(programs) - MAX_PROGRAMS, "program"),
+            more(len(programs) - MAX_PROGRAMS, "program"),
         )
     yield from _arrays(memory)
 
@@ -249,12 +249,13 @@ def _arrays(memory: Data) -> Iterator[Block]:
     yield Table(
         f"Largest arrays that this left alive ({of_all})",
         ["held by", "type", "size"],
-        [_array(array) for array in left[:MAX_ARRAYS]],
-        _more(len(left) - MAX_ARRAYS, "array"),
+        [array_row(array) for array in left[:MAX_ARRAYS]],
+        more(len(left) - MAX_ARRAYS, "array"),
     )
 
 
-def _array(array: Data) -> Row:
+def array_row(array: Data) -> Row:
+    """Write an array: who holds it, its type and its size."""
     holders = ", ".join(array.get("holders") or []) or "nothing that could be found"
     shape = ",".join(units.count(length).replace(",", "") for length in array.get("shape") or [])
     return Row([holders, f"{array.get('dtype')}[{shape}]", units.size(array.get("size_bytes"))])
@@ -281,5 +282,6 @@ def _device(before: Data, after: Data) -> Row:
     )
 
 
-def _more(number: int, noun: str) -> str:
+def more(number: int, noun: str) -> str:
+    """Tell of so many that are not shown; empty when there are none."""
     return f"and {units.count(number, f'more {noun}')}" if number > 0 else ""

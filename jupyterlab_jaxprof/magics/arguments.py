@@ -17,6 +17,9 @@ _NOTHING_HAPPENED = {
     "%jaxtrace start": "No trace was started.",
     "%jaxtrace stop": "Nothing was stopped.",
     "%jaxtrace": "No trace was taken.",
+    "%jaxmem": "No memory was looked at.",
+    "%jaxmem --watch": "No other one was begun.",
+    "%jaxmem --stop": "Nothing was stopped.",
 }
 
 

@@ -32,26 +32,32 @@ class Display:
                 sys.stderr.write(sentence + "\n")
                 self._said = beginning
             return
-        self._show({"text/plain": sentence})
+        self.show({"text/plain": sentence})
 
     def card(self, record: Record, directory: Path, *, in_store: bool) -> None:
         """Show the capture; with --no-card only what went wrong."""
         if self._show_card:
-            self._show(cards.bundle(record, directory=directory, in_store=in_store))
+            self.show(cards.bundle(record, directory=directory, in_store=in_store))
             return
         if self._handle is not None:
-            self._show({"text/plain": f"The {record.kind} '{record.name}' is written."})
+            self.show({"text/plain": f"The {record.kind} '{record.name}' is written."})
         if record.status is not Status.OK:
             self.complain(f"{record.name}: {record.reason}")
 
     def complain(self, sentence: str) -> None:
         """Tell of a trouble that must not hide the cell's own result."""
         if self._handle is not None:
-            self._show({"text/plain": sentence})
+            self.show({"text/plain": sentence})
         else:
             sys.stderr.write(sentence + "\n")
 
-    def _show(self, bundle: dict[str, Any]) -> None:
+    def replace(self, sentence: str) -> None:
+        """Put a sentence in place of what a notebook shows; a terminal has scrolled on."""
+        if self._handle is not None:
+            self.show({"text/plain": sentence})
+
+    def show(self, bundle: dict[str, Any]) -> None:
+        """Show a MIME bundle in place of what stands there in a notebook; in a terminal, below it."""
         if self._handle is not None:
             self._handle.update(bundle, raw=True)
         elif self._in_notebook:

@@ -121,7 +121,7 @@ def _keep(
 ) -> None:
     """Publish the capture and show its card; where it can't be written, say at least what was measured."""
     status, reason = _judgement(result, error)
-    environment = _environment()
+    environment = timing_environment()
     try:
         record = draft.publish(
             status=status,
@@ -139,7 +139,7 @@ def _keep(
         display.card(record, draft.directory, in_store=True)
 
 
-def _environment() -> dict[str, Any]:
+def timing_environment() -> dict[str, Any]:
     """Give what stands around the timing, with the settings that change what is compiled."""
     import jax
 

@@ -36,7 +36,7 @@ def summary_of(
         "repeats": _repeats(data["repeats"]),
         "transfers": _transfers(data["transfers"]),
         "transfers_left_out": max(len(data["transfers"] or ()) - MAX_TRANSFERS, 0),
-        "memory": _memory(data["memory"]),
+        "memory": memory_of(data["memory"]),
         "comparison": [dict(row) for row in comparison],
     }
     summary |= _compiles(data["compiles"])
@@ -93,7 +93,8 @@ def _transfers(transfers: Sequence[Mapping[str, Any]] | None) -> list[dict[str, 
     ]
 
 
-def _memory(memory: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def memory_of(memory: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Give what a record keeps of a `MemoryReport.to_dict`, in a bounded size."""
     if memory is None:
         return None
     told = ("before", "after", "arrays_bytes", "arrays_count", "variables")

@@ -47,6 +47,8 @@ TABLE: tuple[Magic, ...] = (
         "jaxtrace", "Trace a cell and open the trace in XProf.", f"{__package__}.jaxtrace", ("cell", "line")
     ),
     Magic("jaxtime", "Time a cell or an expression.", f"{__package__}.jaxtime", ("cell", "line")),
+    Magic("jaxsweep", "Run a cell once for each value of a name.", f"{__package__}.jaxsweep", ("cell",)),
+    Magic("jaxmem", "Tell what holds the devices' memory.", f"{__package__}.jaxmem", ("line",)),
     Magic("jaxprof", "Tell what jupyterlab-jaxprof finds here.", f"{__package__}.jaxprof", ("line",)),
 )
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from jupyterlab_jaxprof.cards import units
 from jupyterlab_jaxprof.timing.compiles import LOG, Compile
+from jupyterlab_jaxprof.timing.frames import data_frame
 from jupyterlab_jaxprof.timing.holders import holders
 from jupyterlab_jaxprof.timing.variables import VARIABLES
 
@@ -95,6 +98,13 @@ class MemoryReport:
             "notices": self.notices,
         }
 
+    def to_pandas(self) -> Any:
+        """Give the arrays as a pandas DataFrame, the largest first.
+
+        Raises ImportError with a sentence when pandas is not installed.
+        """
+        return data_frame([array.to_dict() for array in self.arrays])
+
 
 class MemoryWatch:
     """Compares the memory when it was made with that when it is asked for a report."""
@@ -178,7 +188,7 @@ def _device_notices(devices: Sequence[DeviceMemory]) -> list[str]:
     tell = "tells" if len(silent) == 1 else "tell"
     return [
         f"{', '.join(silent[:8])} {tell} nothing of memory in use (JAX has no statistics for a CPU). "
-        "The arrays below and the programs' needs are known all the same."
+        "What arrays take and programs need is known all the same."
     ]
 
 
@@ -244,6 +254,34 @@ def _jitted(used: Mapping[str, Any]) -> list[Callable[..., Any]]:
         getattr(value, "__wrapped__", None) for value in used.values() if hasattr(value, "lower")
     )  # jax.jit keeps the function there
     return [function for function in functions if callable(function)]
+
+
+def live_bytes() -> dict[str, int]:
+    """Add up what the live arrays take, a device each."""
+    found: dict[str, int] = {}
+    for array in _live_arrays():
+        devices = array.sharding.addressable_devices
+        each = _size_bytes(array) // max(len(devices), 1)
+        for device in devices:
+            found[str(device)] = found.get(str(device), 0) + each
+    return found
+
+
+def process_bytes() -> int | None:
+    """Give the memory of this process that is in the machine's (resident); None where it can't be told."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except (OSError, ValueError, IndexError):  # not Linux
+        return _process_bytes_elsewhere()
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def _process_bytes_elsewhere() -> int | None:
+    try:
+        import psutil  # every ipykernel brings it
+    except ImportError:
+        return None
+    return int(psutil.Process().memory_info().rss)
 
 
 def _live_arrays() -> list[Any]:

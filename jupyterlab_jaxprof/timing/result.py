@@ -9,6 +9,7 @@ from typing import Any
 from jupyterlab_jaxprof.cards import units
 from jupyterlab_jaxprof.cell import Run
 from jupyterlab_jaxprof.timing.compiles import Compile, Phases
+from jupyterlab_jaxprof.timing.frames import data_frame
 from jupyterlab_jaxprof.timing.memory import MemoryReport
 from jupyterlab_jaxprof.timing.repeats import Repeats
 from jupyterlab_jaxprof.timing.statistics import Ratio, Summary, ratio, summarize
@@ -162,13 +163,6 @@ class TimedResult:
 
         The first row is the first run. Raises ImportError with a sentence when pandas is not installed.
         """
-        try:
-            import pandas as pd  # pyright: ignore[reportMissingImports] - optional
-        except ImportError as error:
-            raise ImportError(
-                "pandas is not installed in this environment. Install it (pip install pandas), or use "
-                "to_dict()."
-            ) from error
         samples = self.repeats.samples if self.repeats is not None else []
         rows = [{"run": "first", "loops": 1, "time_ms": self.first_ms, "returned_ms": self.returned_ms}]
         rows += [
@@ -180,7 +174,7 @@ class TimedResult:
             }
             for sample in samples
         ]
-        return pd.DataFrame(rows)
+        return data_frame(rows)
 
 
 def _told(error: BaseException) -> str:

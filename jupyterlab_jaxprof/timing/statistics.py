@@ -58,6 +58,10 @@ class Summary:
             return None
         return self.halves[1] / self.halves[0] - 1
 
+    @property
+    def _spreads_widely(self) -> bool:
+        return self.median > 0 and self.interquartile_range > self.median / 2
+
     def warnings(self) -> list[str]:
         """Sentences about what makes the samples doubtful."""
         found: list[str] = []
@@ -71,11 +75,23 @@ class Summary:
                 f"The second half of the repeats was {abs(drift):.0%} {direction} than the first: the "
                 "machine was not steady (other work, clock rates, warming up). Run it again before comparing."
             )
-        if self.median > 0 and self.interquartile_range > self.median / 2:
+        if self._spreads_widely:
             found.append(
                 "The samples spread widely (the interquartile range is over half of the median): compare by "
                 "the minimum or the 20th percentile."
             )
+        return found
+
+    def doubts(self) -> list[str]:
+        """Say in a few words each what `warnings` says in sentences, for a row of many."""
+        found: list[str] = []
+        if self.count < FEW_SAMPLES:
+            found.append("1 sample" if self.count == 1 else f"{self.count} samples")
+        drift = self.drift
+        if drift is not None and abs(drift) > HALVES_DIFFER:
+            found.append(f"second half {abs(drift):.0%} {'slower' if drift > 0 else 'faster'}")
+        if self._spreads_widely:
+            found.append("wide spread")
         return found
 
     def to_dict(self) -> dict[str, Any]:

@@ -36,11 +36,9 @@ class VariableWatch:
 
     def late(self) -> dict[str, tuple[str | None, str | None]]:
         """Give the variables that were set too late: what JAX has read, and what they are now."""
-        before = self._read
+        before = self.read()
         if before is None:
-            if not _backend_has_started():
-                return {}
-            before = _at_start_of_process()  # the backend had started before we watched
+            return {}
         now = _now()
         return {
             name: (before.get(name), now.get(name)) for name in NAMES if before.get(name) != now.get(name)
@@ -57,6 +55,12 @@ class VariableWatch:
                 "change does nothing. Restart the kernel and set it before JAX is imported."
             )
         return sentences
+
+    def read(self) -> dict[str, str] | None:
+        """Give the variables that were set when JAX read them; None when it hasn't yet."""
+        if self._read is None and backend_has_started():
+            return _at_start_of_process()  # it had started before we watched
+        return self._read
 
     def to_dict(self) -> dict[str, Any]:
         """Give the variables that are set, and those set too late, as plain values."""
@@ -82,7 +86,8 @@ def _at_start_of_process() -> dict[str, str]:
     )
 
 
-def _backend_has_started() -> bool:
+def backend_has_started() -> bool:
+    """Whether JAX has started its devices in this process; asking starts nothing."""
     bridge = sys.modules.get("jax._src.xla_bridge")
     return bool(getattr(bridge, "_backends", None))
 

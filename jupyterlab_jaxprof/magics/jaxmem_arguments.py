@@ -1,0 +1,65 @@
+"""The arguments of %jaxmem: read, checked and explained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .arguments import MagicParser, filled, identifier, one_line, read, seconds, split, usage_error
+
+MAGIC = "%jaxmem"
+MAX_SECONDS = 86_400
+
+HELP = """\
+Tell how much memory the devices have, what is in use, and what holds it.
+
+    %jaxmem [NAME]                    as it is now
+    %jaxmem [NAME] --watch [SECONDS]  over time, while the next cells run
+    %jaxmem --stop                    end the watch, and show what it saw
+
+The card has each device's limit, memory in use and peak, why nvidia-smi shows more, the largest
+arrays with the names that hold them, and the variables that decide how JAX takes memory. A watch
+draws memory over time, with the cells that ran. It ends by itself after SECONDS (at the end of the
+cell that runs then), and with the kernel; it takes less than 1 % of a processor. %jaxmem never
+starts JAX's devices: before the first operation it tells that nothing is reserved yet.
+
+NAME  what to call it, in quotes if it holds spaces; default: the cell's number, such as In [5]
+
+Options
+  --watch [SECONDS]     sample until %jaxmem --stop, or for so many seconds
+  --stop                end the watch
+  --save VAR            set VAR to the result: VAR.to_dict(), VAR.to_pandas()
+  --no-card             show no card
+  --help                show this
+"""
+
+
+@dataclass
+class Arguments:
+    """What was asked for; `seconds` is None for a watch without an end of its own."""
+
+    name: str = ""
+    watch: bool = False
+    seconds: float | None = None
+    stop: bool = False
+    save: str = ""
+    show_card: bool = True
+
+
+def parse(line: str) -> Arguments:
+    """Read the line after %jaxmem; raises UsageError with a sentence."""
+    parser = MagicParser(MAGIC)
+    parser.add_argument("--watch", nargs="?", type=seconds(MAX_SECONDS), const=0.0, default=None)
+    parser.add_argument("--stop", action="store_true")
+    parser.add_argument("--save", type=filled("the name of a variable"))
+    parser.add_argument("--no-card", action="store_true")
+    values = read(parser, split(MAGIC, line))
+    if values.stop and (values.watch is not None or values.name):
+        raise usage_error(MAGIC, "--stop takes --save VAR and --no-card; all else is given to --watch.")
+    return Arguments(
+        name=one_line(MAGIC, values.name or ""),
+        watch=values.watch is not None,
+        seconds=values.watch or None,
+        stop=values.stop,
+        save=identifier(MAGIC, values.save or ""),
+        show_card=not values.no_card,
+    )

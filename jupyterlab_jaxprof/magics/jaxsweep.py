@@ -1,0 +1,163 @@
+"""%%jaxsweep: run a cell once for each value of a name, keep what it took, and show where it bends."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from jupyterlab_jaxprof.captures import Draft, Status, Store, StoreError
+from jupyterlab_jaxprof.cell import Cell, notebook_name
+from jupyterlab_jaxprof.timing import Plan
+from jupyterlab_jaxprof.timing.bodies import CellBody
+from jupyterlab_jaxprof.timing.points import Ending, told_endings
+from jupyterlab_jaxprof.timing.sweep import Axis, Rate, Sweep, SweepResult
+from jupyterlab_jaxprof.tracing import Trace
+from jupyterlab_jaxprof.tracing.interrupts import HeldInterrupts
+
+from .arguments import asks_for_help, usage_error
+from .display import Display
+from .inputs import default_name
+from .jaxsweep_arguments import HELP, MAGIC, Arguments, axes_of, parse, rate_of
+from .jaxsweep_progress import Progress
+from .jaxsweep_summary import summary_of
+from .jaxtime import timing_environment
+from .tracebacks import without_our_frames
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+__all__ = ["HELP", "cell_magic"]
+
+KIND = "sweep"
+
+
+async def cell_magic(shell: InteractiveShell, line: str, body: str) -> object:
+    """Run `%%jaxsweep line` over `body`; raises the cell's error where no value came to its end."""
+    __tracebackhide__ = True
+    if asks_for_help(line):
+        sys.stdout.write(f"{HELP}\nThe cell was not run.\n")
+        return None
+    arguments = parse(line)
+    rate = rate_of(arguments.rate)
+    cell = Cell.from_magic(shell, "jaxsweep", line, body)
+    axes = axes_of(shell, arguments.values)
+    display = Display(shell, show_card=arguments.show_card)
+    with _begin(shell, arguments) as draft:
+        result = _planned(draft.name, arguments, axes, rate)
+        progress = Progress(shell, display, result.planned)
+        errors = _Errors(shell)
+        try:
+            await _sweep(cell, axes, arguments, rate, progress, errors).run(result)
+        finally:
+            progress.clear()
+        if Trace.running is not None:
+            result.notices.append(
+                f"The trace '{Trace.running.name}' was running meanwhile, which slows what is measured."
+            )
+        error, result.error = result.error, None
+        if error is None or result.interrupted:
+            errors.show()
+        with HeldInterrupts() as held:
+            if arguments.save:
+                shell.user_ns[arguments.save] = result
+            _keep(draft, result, display, cell, error)
+    if error is not None:
+        raise error
+    if held.count:
+        raise KeyboardInterrupt
+    return None
+
+
+def _begin(shell: InteractiveShell, arguments: Arguments) -> Draft:
+    try:
+        return Store.default().begin(KIND, arguments.name or default_name(shell))
+    except StoreError as error:
+        raise usage_error(MAGIC, str(error)) from None
+
+
+def _planned(name: str, arguments: Arguments, axes: list[Axis], rate: Rate | None) -> SweepResult:
+    planned = 1
+    for axis in axes:
+        planned *= len(axis.values)
+    unit = rate.unit if rate is not None else ""
+    return SweepResult(name, [axis.name for axis in axes], arguments.by, unit, planned)
+
+
+def _sweep(
+    cell: Cell,
+    axes: list[Axis],
+    arguments: Arguments,
+    rate: Rate | None,
+    progress: Progress,
+    errors: _Errors,
+) -> Sweep:
+    return Sweep(
+        CellBody(cell),
+        cell.names,
+        axes,
+        Plan(arguments.repeats, arguments.seconds, arguments.loops, arguments.warmup),
+        rate=rate,
+        fresh=arguments.fresh,
+        begun=progress.show,
+        failed=errors.take,
+    )
+
+
+class _Errors:
+    """Tracebacks of errors that a sweep survives: one of each kind, as text, which holds no arrays."""
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        self._shell = shell
+        self._told: dict[str, str] = {}
+
+    def take(self, label: str, error: BaseException) -> None:
+        """Write down the error of a value."""
+        if type(error).__name__ in self._told:
+            return
+        traceback = without_our_frames(self._shell, error)
+        lines: Any = self._shell.InteractiveTB.structured_traceback(type(error), error, traceback)
+        self._told[type(error).__name__] = f"At {label}, the cell raised:\n" + "\n".join(lines) + "\n"
+
+    def show(self) -> None:
+        """Print them, once all is measured."""
+        for text in self._told.values():
+            sys.stderr.write(text)
+
+
+def _keep(
+    draft: Draft, result: SweepResult, display: Display, cell: Cell, error: BaseException | None
+) -> None:
+    """Publish the capture and show its card; where it can't be written, say at least what was measured."""
+    status, reason = _judgement(result, error)
+    try:
+        record = draft.publish(
+            status=status,
+            reason=reason,
+            notebook=notebook_name(),
+            magic=cell.magic,
+            cell=cell.body,
+            environment=timing_environment(),
+            summary=summary_of(result),
+            notices=result.notices,
+        )
+    except StoreError as trouble:
+        display.complain(f"{result.sentence()} {trouble}")
+    else:
+        display.card(record, draft.directory, in_store=True)
+
+
+def _judgement(result: SweepResult, error: BaseException | None) -> tuple[Status, str]:
+    """Give the capture's status and its reason. Running out of memory at some values is what was asked."""
+    if result.interrupted:
+        return Status.INTERRUPTED, f"Interrupted: {len(result.measured)} of {result.planned} were measured."
+    if error is not None:
+        told = next(point.result.failure for point in result.points if point.result.failure)
+        return Status.FAILED, f"The cell raised at every value; first {' '.join(told.split()).rstrip('.')}."
+    failed = [point for point in result.points if point.ending is Ending.FAILED]
+    short = [point for point in result.measured if point.cached is None]
+    if failed:
+        told = " and ".join(told_endings(failed, result.names))
+        return Status.PARTIAL, f"{told}: {' '.join(failed[0].result.failure.split())[:200].rstrip('.')}."
+    if short:
+        return Status.PARTIAL, short[0].stopped or "In every repeat something was compiled."
+    return Status.OK, ""

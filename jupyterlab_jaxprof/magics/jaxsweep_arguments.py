@@ -1,0 +1,280 @@
+"""The arguments of %%jaxsweep: names with their values, and options; read, checked and explained."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import keyword
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from types import CodeType
+from typing import TYPE_CHECKING, Any, cast
+
+from jupyterlab_jaxprof.timing.sweep import Axis, Rate
+
+from .arguments import MagicParser, filled, identifier, one_line, read, seconds, usage_error, whole
+from .jaxtime_arguments import MAX_LOOPS, MAX_REPEATS, MAX_SECONDS, MAX_WARMUP
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+MAGIC = "%%jaxsweep"
+MAX_POINTS = 1000
+REPEATS = 5
+SECONDS = 0.2
+_MAX_TEXT = 40
+
+HELP = """\
+Run a cell once for each value of a name, and tell where it stops getting faster.
+
+    %%jaxsweep [NAME] batch=8,32,128 [more=...] [options]
+
+The cell runs with the name bound to each value in turn (with several names, to each combination),
+as %%jaxtime would run it: once, and then again for its cached runs. The card has time a call,
+rate, compiling and memory of each, and says where the rate stops growing. A value that runs out of
+memory, or fails otherwise, is a row like the others. The names are put back at the end. Interrupt
+the kernel to stop: what is measured until then is kept.
+
+NAME    what to call it, in quotes if it holds spaces; default: the cell's number, such as In [5]
+batch=  the values, parted by commas: Python expressions, evaluated where the cell runs. A single
+        list, range or generator stands for its items, so all of these are alike:
+        batch=1,2,4,8    batch=[1, 2, 4, 8]    batch=2**k for k in range(4)    batch=sizes
+        A tuple is one value: shape=(8,8),(16,16)
+
+What is told
+  --rate EXPR           what a call works on, such as batch or batch*length: tells items a second,
+                        and the knee: the smallest value that reaches 90 % of the best rate
+  --by NAME             which name the series are of, with several; default: all but the first
+  --fresh               empty JAX's caches before each value (jax.clear_caches), so that each
+                        compiles anew and its compiling and memory are known
+
+Repeats, at each value
+  -r N                  samples of the cached runs, at least (default 5)
+  -t SECONDS            seconds of repeating, at least (default 0.2)
+  --warmup N            runs before the samples, left out (default 1)
+  --loops N             runs in one sample; default: as many as make it long enough to be timed
+
+Where it goes
+  --save VAR            set VAR to the result: VAR.points, VAR.to_dict(), VAR.to_pandas()
+  --no-card             show no card
+  --help                show this, and run nothing
+
+Example
+    %%jaxsweep batch=1,8,32,128,256,512,1024 --rate batch
+    x = jnp.ones((batch, 1024))
+    y = predict(params, x)
+"""
+
+_AXIS = re.compile(r"([^\W\d]\w*)=(?!=)")
+_OPTION = re.compile(r"--?[a-zA-Z]")
+
+
+@dataclass
+class Arguments:
+    """What was asked for; `values` has each name's values as they were written."""
+
+    name: str = ""
+    values: dict[str, str] = field(default_factory=lambda: {})
+    rate: str = ""
+    by: str = ""
+    fresh: bool = False
+    repeats: int = REPEATS
+    seconds: float = SECONDS
+    warmup: int = 1
+    loops: int | None = None
+    save: str = ""
+    show_card: bool = True
+
+
+def parse(line: str) -> Arguments:
+    """Read the line after %%jaxsweep; raises UsageError with a sentence. Values are not evaluated."""
+    parser = _parser()
+    words, values = _parted(parser, line)
+    given = read(parser, words)
+    if not values:
+        raise usage_error(
+            MAGIC,
+            "it needs a name and the values to run the cell with: %%jaxsweep batch=8,32,128, for example.",
+        )
+    if given.by and given.by not in values:
+        raise usage_error(
+            MAGIC, f"--by takes one of the names that are swept ({', '.join(values)}), not '{given.by}'."
+        )
+    if given.repeats is None and given.seconds is None:
+        given.repeats, given.seconds = REPEATS, SECONDS
+    return Arguments(
+        name=one_line(MAGIC, given.name or ""),
+        values=values,
+        rate=given.rate or "",
+        by=given.by or "",
+        fresh=given.fresh,
+        repeats=given.repeats or 0,
+        seconds=given.seconds or 0.0,
+        warmup=given.warmup,
+        loops=given.loops,
+        save=identifier(MAGIC, given.save or ""),
+        show_card=not given.no_card,
+    )
+
+
+def _parser() -> MagicParser:
+    parser = MagicParser(MAGIC)
+    parser.add_argument("--rate", type=filled("an expression"))
+    parser.add_argument("--by", type=filled("a name"))
+    parser.add_argument("--fresh", action="store_true")
+    parser.add_argument("-r", dest="repeats", type=whole(1, MAX_REPEATS), default=None)
+    parser.add_argument("-t", dest="seconds", type=seconds(MAX_SECONDS), default=None)
+    parser.add_argument("--warmup", type=whole(0, MAX_WARMUP), default=1)
+    parser.add_argument("--loops", type=whole(1, MAX_LOOPS), default=None)
+    parser.add_argument("--save", type=filled("the name of a variable"))
+    parser.add_argument("--no-card", action="store_true")
+    return parser
+
+
+def _parted(parser: MagicParser, line: str) -> tuple[list[str], dict[str, str]]:
+    """Part the names' values from the other words; values go on until the next name or option."""
+    bare = {option for action in parser.actions if action.nargs == 0 for option in action.option_strings}
+    options = parser.options()
+    words: list[str] = []
+    values: dict[str, str] = {}
+    current = ""
+    takes_value = False
+    for word in _words(line):
+        axis = _AXIS.match(word)
+        if takes_value:
+            words.append(_unquoted(word))
+            takes_value = False
+        elif _OPTION.match(word):
+            words.append(_unquoted(word))
+            takes_value = word in options and word not in bare
+            current = ""
+        elif axis is not None:
+            current = _checked(axis[1], values)
+            values[current] = word[axis.end() :]
+        elif current:
+            values[current] += f" {word}"
+        else:
+            words.append(_unquoted(word))
+    return words, values
+
+
+def _words(line: str) -> Iterator[str]:
+    """Split at blanks, except within quotes and brackets; the quotes stay where they are."""
+    word, depth, quote = "", 0, ""
+    for character in line:
+        if quote:
+            quote = "" if character == quote and not word.endswith("\\") else quote
+        elif character in "'\"":
+            quote = character
+        elif character in "([{":
+            depth += 1
+        elif character in ")]}":
+            depth -= 1
+        elif character.isspace() and depth <= 0:
+            if word:
+                yield word
+            word = ""
+            continue
+        word += character
+    if quote:
+        raise usage_error(MAGIC, f"a quote is opened and never closed in {line.strip()}.")
+    if word:
+        yield word
+
+
+def _unquoted(word: str) -> str:
+    try:
+        return " ".join(shlex.split(word)) if word else word
+    except ValueError:
+        return word
+
+
+def _checked(name: str, values: dict[str, str]) -> str:
+    if keyword.iskeyword(name):
+        raise usage_error(MAGIC, f"'{name}' is a word of Python's, and can't be bound to values.")
+    if name in values:
+        raise usage_error(MAGIC, f"{name} is given twice. Put all its values behind one {name}=.")
+    return name
+
+
+def axes_of(shell: InteractiveShell, values: dict[str, str]) -> list[Axis]:
+    """Evaluate the values in the user's namespace; raises UsageError for what can't be, or is too much."""
+    axes = [_axis(shell, name, text) for name, text in values.items()]
+    total = 1
+    for axis in axes:
+        total *= len(axis.values)
+    if total > MAX_POINTS:
+        raise usage_error(
+            MAGIC,
+            f"these are {total:,} combinations, and it takes {MAX_POINTS:,} at most. Give fewer values.",
+        )
+    return axes
+
+
+def _axis(shell: InteractiveShell, name: str, text: str) -> Axis:
+    source = f"[{text.strip()}]"
+    if not text.strip():
+        raise usage_error(MAGIC, f"{name}= has no values behind it: {name}=1,2,4, for example.")
+    try:
+        tree = ast.parse(source, mode="eval")
+        found: Any = eval(compile(tree, "<%%jaxsweep>", "eval"), shell.user_ns)
+    except Exception as error:  # noqa: BLE001 - the user's own expression raises anything
+        told = error.msg if isinstance(error, SyntaxError) else str(error)
+        raise usage_error(
+            MAGIC, f"the values of {name} can't be read ({type(error).__name__}: {told}) in {name}={text}."
+        ) from None
+    written = _written(tree.body, source)
+    values = list(cast("Iterable[Any]", found))
+    if len(values) == 1 and written is not None and _stands_for_items(values[0]):
+        values, written = list(itertools.islice(values[0], MAX_POINTS + 1)), None
+    if not values:
+        raise usage_error(MAGIC, f"{name}={text} gives no value at all.")
+    if len(values) > MAX_POINTS:
+        raise usage_error(MAGIC, f"{name}={text} gives more than {MAX_POINTS:,} values.")
+    texts = written or [""] * len(values)
+    return Axis(name, values, [_text(value, text) for value, text in zip(values, texts, strict=True)])
+
+
+def _written(node: ast.expr, source: str) -> list[str] | None:
+    """Give each value as it was written; None where items come of something else than being written."""
+    if not isinstance(node, ast.List) or any(isinstance(item, ast.Starred) for item in node.elts):
+        return None
+    return [ast.get_source_segment(source, item) or "" for item in node.elts]
+
+
+def _stands_for_items(value: Any) -> bool:
+    """Whether a single value is several: a list, a range, a generator, an array of one dimension."""
+    if isinstance(value, list | range | set | frozenset | Iterator):
+        return True
+    shape = getattr(value, "shape", None)
+    return isinstance(shape, tuple) and len(cast("Sequence[int]", shape)) == 1
+
+
+def _text(value: Any, written: str) -> str:
+    """Write a value: a number or a text as it is, anything else as it was written."""
+    if isinstance(value, str):
+        text = value
+    elif value is None or isinstance(value, bool | int | float | complex):
+        text = repr(value)
+    elif getattr(value, "shape", None) == () and hasattr(value, "item"):
+        text = str(value)
+    else:
+        text = written or repr(value)
+    text = " ".join(text.split())
+    return text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 1] + "…"
+
+
+def rate_of(text: str) -> Rate | None:
+    """Compile what --rate takes; raises UsageError where it is no expression."""
+    if not text:
+        return None
+    try:
+        code: CodeType = compile(text.strip(), "<--rate>", "eval")
+    except (SyntaxError, ValueError) as error:
+        told = error.msg if isinstance(error, SyntaxError) else str(error)
+        raise usage_error(
+            MAGIC, f"--rate takes a Python expression, and '{text}' is none ({told})."
+        ) from None
+    return Rate(text.strip(), code)
