@@ -14,11 +14,12 @@ NAME = PACKAGE.name
 # What each room may import from the others: docs/architecture.md
 MAY_IMPORT: dict[str, set[str]] = {
     "__init__": {"magics", "timing", "captures", "server"},
-    "magics": {"cell", "timing", "tracing", "diagnosis", "timeline", "cards", "captures", "environment"},
-    "cli": {"tracing", "diagnosis", "timeline", "cards", "captures", "environment"},
+    "magics": {"cell", "timing", "tracing", "reports", "cards", "captures", "environment"},
+    "cli": {"tracing", "reports", "cards", "captures", "environment"},
     "timing": {"cell", "cards", "captures", "environment"},
     "cell": set(),
-    "tracing": {"timeline", "captures", "environment"},
+    "tracing": {"reports", "timeline", "captures", "environment"},
+    "reports": {"diagnosis", "timeline", "cards", "captures", "environment"},
     "diagnosis": {"timeline"},
     "timeline": {"environment"},
     "cards": {"captures", "environment"},

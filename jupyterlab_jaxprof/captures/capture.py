@@ -49,6 +49,11 @@ class Capture:
         return self.record.steps
 
     @property
+    def findings(self) -> tuple[Mapping[str, Any], ...]:
+        """What the diagnosis found, the most costly first: `id`, `title`, `level`, `lost_ms`, `evidence`, ..."""
+        return self.record.findings
+
+    @property
     def files(self) -> tuple[CaptureFile, ...]:
         """Its files, as the record lists them."""
         return self.record.files

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from html import escape
 
 from . import curve, drawing_html
@@ -68,9 +67,14 @@ def _finding(finding: Finding) -> str:
     first, *others = finding.evidence or ("",)
     brief = f'<span class="jx-brief">{_text(first)}</span>' if first else ""
     cost = f' <span class="jx-cost">{_text(finding.cost)}</span>' if finding.cost else ""
-    parts = [_list("", others), f"<p>{_text(finding.meaning)}</p>" if finding.meaning else ""]
-    parts.append(_list("What to try", finding.remedies))
-    parts.append(_list("Where in the trace", finding.places))
+    parts = [f'<p class="jx-brief">{_text(sentence)}</p>' for sentence in others]
+    parts += [f"<p>{_text(finding.meaning)}</p>" if finding.meaning else ""]
+    if finding.remedies:
+        items = "".join(f"<li>{_text(remedy)}</li>" for remedy in finding.remedies)
+        parts.append(f'<p class="jx-label">What to try</p><ul>{items}</ul>')
+    if finding.places:
+        places = _text("; ".join(finding.places))
+        parts.append(f'<p class="jx-label">Where in the trace</p><p class="jx-places">{places}</p>')
     if finding.document:
         parts.append(f'<p class="jx-document">More on this: <code>{_text(finding.document)}</code></p>')
     return (
@@ -78,13 +82,6 @@ def _finding(finding: Finding) -> str:
         f'<summary><strong class="jx-finding-title">{_text(finding.title)}</strong>{cost}{brief}</summary>'
         f'<div class="jx-told">{"".join(parts)}</div></details>'
     )
-
-
-def _list(title: str, items: Sequence[str]) -> str:
-    if not items:
-        return ""
-    heading = f'<p class="jx-label">{_text(title)}</p>' if title else ""
-    return heading + "<ul>" + "".join(f"<li>{_text(item)}</li>" for item in items) + "</ul>"
 
 
 def _figures(block: Figures) -> str:

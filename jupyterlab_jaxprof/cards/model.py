@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 from jupyterlab_jaxprof.captures import Record, Status
 
-from . import timed, traced, units
+from . import memory, sweep, timed, traced, units
 from .blocks import Block
 from .printable import printable
 
@@ -22,6 +22,9 @@ MAX_FILES = 8
 MAX_NOTICES = 12
 MAX_BARS = 60
 MAX_MEDIANS = 3
+
+#: Kinds whose body says all of the summary, below its sentence.
+_BODIES = {"time": timed.blocks, "sweep": sweep.blocks, "memory": memory.blocks}
 
 
 @dataclass(frozen=True)
@@ -92,11 +95,9 @@ class Card:
         headline, steps = _headline(record), _steps(record)
         sentence, lead = "", traced.lead(record.findings, record.summary)
         blocks = traced.blocks(record.summary)
-        if record.kind == "time":  # its body says all of it
-            sentence, blocks = (
-                printable(str(record.summary.get("sentence") or "")),
-                timed.blocks(record.summary),
-            )
+        body = _BODIES.get(record.kind)
+        if body is not None:
+            sentence, blocks = printable(str(record.summary.get("sentence") or "")), body(record.summary)
             headline, wall = None, ""
         said = steps is None and headline is not None and headline[1] == wall
         return cls(
@@ -177,7 +178,7 @@ def _device(device: Mapping[str, Any]) -> str:
 
 def _total(record: Record) -> str:
     if not record.files:
-        return "" if record.kind == "time" else "none"
+        return "" if record.kind in _BODIES else "none"
     return f"{units.count(len(record.files), 'file')}, {units.size(record.size_bytes)}"
 
 

@@ -9,10 +9,10 @@ from html import escape
 from typing import Literal
 
 from .html import style
+from .paper import PLAIN, Paper
 from .printable import printable
 
 State = Literal["", "advice", "needed"]
-_WIDTH = 100
 _MARKS: dict[State, str] = {"": " ", "advice": "!", "needed": "✗"}
 _CLASSES: dict[State, str] = {"": "", "advice": "jx-partial", "needed": "jx-failed"}
 
@@ -48,12 +48,16 @@ class Sheet:
         return [fact for section in self.sections for fact in section.facts]
 
     def __repr__(self) -> str:
-        lines = [printable(self.title)]
+        return self.text()
+
+    def text(self, paper: Paper = PLAIN) -> str:
+        """Write it for a terminal."""
+        lines = [paper.paint(printable(self.title), "bold")]
         for section in self.sections:
-            lines += ["", section.title] if section.title else []
+            lines += ["", paper.paint(section.title, "bold")] if section.title else []
             width = min(max((len(fact.label) for fact in section.facts), default=0), 28)
             for fact in section.facts:
-                lines += _lines(fact, width)
+                lines += _lines(fact, width, paper.width)
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -70,12 +74,12 @@ class Sheet:
         return "".join([*parts, "</section>"])
 
 
-def _lines(fact: Fact, width: int) -> list[str]:
+def _lines(fact: Fact, width: int, most: int) -> list[str]:
     label, value = printable(fact.label), printable(fact.value)
     text = f"{label:<{width}}  {value}" if label else value
     lines = textwrap.wrap(
         text,
-        _WIDTH,
+        most,
         initial_indent=f"{_MARKS[fact.state]} ",
         subsequent_indent=" " * (width + 4 if label else 2),
         break_long_words=False,
@@ -85,7 +89,7 @@ def _lines(fact: Fact, width: int) -> list[str]:
         indent = " " * (width + 4 if label else 4)
         lines += textwrap.wrap(
             printable(fact.remedy),
-            _WIDTH,
+            most,
             initial_indent=indent,
             subsequent_indent=indent,
             break_long_words=False,

@@ -1,47 +1,65 @@
-"""`%jaxprof`: what is installed, stored and active here; `%jaxprof doctor`: what is amiss, and what helps."""
+"""`%jaxprof`: what there is here, what is amiss, what a capture says, and what changed between two."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+import sys
+from typing import TYPE_CHECKING
 
-from IPython.core.error import UsageError
-
-from jupyterlab_jaxprof import environment
-from jupyterlab_jaxprof.captures import Page, Store
-from jupyterlab_jaxprof.cards import units
+from jupyterlab_jaxprof import environment, reports
+from jupyterlab_jaxprof.captures import Store
 from jupyterlab_jaxprof.cards.sheet import Fact, Section, Sheet
-from jupyterlab_jaxprof.magics import registry
+from jupyterlab_jaxprof.reports.doctor import store_facts
+
+from . import jaxprof_report, registry
+from .arguments import usage_error
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-HELP = """Tell what jupyterlab-jaxprof finds here.
+HELP = """\
+Tell what jupyterlab-jaxprof finds here, and what captures say.
 
-    %jaxprof           the version, the store of captures, and which magics answer to which names
-    %jaxprof doctor    every tool, version, device and permission, and what is known to go wrong, each
-                       with its remedy; it imports JAX, which then takes its devices
+    %jaxprof                         the version, the store of captures, and which magics answer to
+                                     which names
+    %jaxprof doctor                  every tool, version, device and permission, and what is known to
+                                     go wrong, each with its remedy; it imports JAX, which then takes
+                                     its devices
+    %jaxprof report NAME|ID|PATH     the findings, steps and tables of a capture (the newest of that
+                                     name), or of any trace or report, whoever recorded it: a
+                                     directory, *.xplane.pb, *.nsys-rep, *.sqlite
+    %jaxprof compare BEFORE AFTER    two of those: steps, findings, and what got slower and faster
 
-Both give an object back: `sheet = %jaxprof doctor`, then `sheet.facts`.
+Options of report and compare
+  --json          print it as JSON, for programs, instead of the card
+  --save VAR      set VAR to the capture (VAR.findings, VAR.summary), or to the comparison
+
+A name or path that holds spaces stands in quotes. %jaxprof and %jaxprof doctor give an object back:
+`sheet = %jaxprof doctor`, then `sheet.facts`. In a terminal, `jaxprof` does the same.
 """
 
 
 def line_magic(shell: InteractiveShell, line: str) -> object:
-    """Run `%jaxprof [doctor]`; raises UsageError for any other argument."""
-    match line.split():
-        case []:
-            return status(shell)
-        case ["doctor"]:
-            return doctor(shell)
-        case ["help" | "--help" | "-h"]:
-            print(HELP)  # noqa: T201 (the help of a magic goes to the cell's output)
-            return None
-        case words:
-            raise UsageError(
-                f"%jaxprof: there is no {words[0]!r}. Write %jaxprof, or %jaxprof doctor. Nothing has run."
-            )
+    """Run `%jaxprof line`; raises UsageError for what it does not know."""
+    __tracebackhide__ = True
+    command, _, rest = line.strip().partition(" ")
+    words = rest.split()
+    if command in ("help", "--help", "-h") or not {"--help", "-h"}.isdisjoint(words):
+        sys.stdout.write(HELP)
+    elif command == "report":
+        jaxprof_report.report(shell, rest)
+    elif command == "compare":
+        jaxprof_report.compare(shell, rest)
+    elif not command:
+        return status(shell)
+    elif command == "doctor" and not words:
+        return doctor(shell)
+    elif command == "doctor":
+        raise usage_error("%jaxprof doctor", f"it takes no argument, and there is {rest.strip()!r}.")
+    else:
+        raise usage_error(
+            "%jaxprof", f"there is no {command!r}. Write %jaxprof, or %jaxprof doctor, report or compare."
+        )
+    return None
 
 
 def status(shell: InteractiveShell) -> Sheet:
@@ -49,7 +67,7 @@ def status(shell: InteractiveShell) -> Sheet:
     version = environment.own_version()
     hint = Fact("", "%jaxprof doctor looks at tools, versions, devices and permissions, and says what helps.")
     sections = [
-        Section("Store", _store_facts(Store.default())),
+        Section("Store", store_facts(Store.default())),
         Section("Magics", _magic_facts(shell)),
         Section("", [hint]),
     ]
@@ -58,74 +76,9 @@ def status(shell: InteractiveShell) -> Sheet:
 
 def doctor(shell: InteractiveShell) -> Sheet:
     """Look at everything that a profile depends on. The first section names what is amiss."""
-    found = environment.report()
-    devices, device_problem = _device_facts()
-    xprof_problem = environment.xprof_problem()
-    problems = [
-        _problem_fact(problem)
-        for problem in [*found["problems"], *filter(None, [xprof_problem])]
-        if not problem["note"]
-    ]
-    problems += device_problem
-    problems.sort(key=lambda fact: fact.state != "needed")
-    store = _store_facts(Store.default())
-    problems = [fact for fact in store if fact.state] + problems
-    needed = sum(fact.state == "needed" for fact in problems)
-    if needed:
-        verdict = f"{units.count(needed, 'thing')} must be mended"
-    else:
-        verdict = f"ready, with {units.count(len(problems), 'hint')}" if problems else "ready"
-    notes = [
-        Fact("", problem["what"], remedy=problem["remedy"])
-        for problem in found["problems"]
-        if problem["note"]
-    ]
-    return Sheet(
-        f"jaxprof doctor: {verdict}",
-        [
-            Section(
-                "What to do", problems or [Fact("", "Nothing: all that is used here is as it should be.")]
-            ),
-            Section("Devices", devices + _gpu_facts(found["gpus"])),
-            Section("Versions", _version_facts(found)),
-            Section("Tools", _tool_facts(found["tools"])),
-            Section("Permissions", _permission_facts(found["permissions"])),
-            Section(
-                "Variables", [Fact(*item) for item in found["variables"].items()] or [Fact("", "none is set")]
-            ),
-            Section("Store", [fact for fact in store if not fact.state]),
-            Section("Magics", _magic_facts(shell)),
-            *([Section("Notes", notes)] if notes else []),
-        ],
-    )
+    from jupyterlab_jaxprof import tracing
 
-
-def _store_facts(store: Store) -> list[Fact]:
-    page: Page = store.list(limit=0)
-    limit = page.size_limit_bytes
-    size = units.size(page.size_bytes) + (f" of {units.size(limit)}" if limit else ", no limit is set")
-    set_by = "JAXPROF_DIR" if os.environ.get("JAXPROF_DIR", "").strip() else "Jupyter's data directory"
-    facts = [
-        Fact("path", f"{store.root} ({set_by})"),
-        Fact("captures", f"{page.total:,}"),
-        Fact("size", size),
-    ]
-    if page.over_limit.bytes:
-        number = len(page.over_limit.ids)
-        oldest = f"{units.count(number)} oldest captures" if number > 1 else "oldest capture"
-        facts.append(
-            Fact(
-                "limit",
-                f"The store is {units.size(page.over_limit.bytes)} over its limit.",
-                "advice",
-                f"Nothing is deleted by itself: delete the {oldest} in the sidebar, pin what you want "
-                "to keep, or raise JAXPROF_SIZE_LIMIT.",
-            )
-        )
-    return facts + [
-        Fact("", problem, "advice" if problem == store.limit_problem else "needed")
-        for problem in page.problems
-    ]
+    return reports.doctor(Store.default(), tracing.devices, _magic_facts(shell))
 
 
 def _magic_facts(shell: InteractiveShell) -> list[Fact]:
@@ -133,67 +86,3 @@ def _magic_facts(shell: InteractiveShell) -> list[Fact]:
     ours = ", ".join(name.name for name in names if name.active)
     others = [Fact("", str(name), "advice" if name.owner else "") for name in names if not name.active]
     return [Fact("active", ours or "none"), *others]
-
-
-def _problem_fact(problem: Mapping[str, Any]) -> Fact:
-    return Fact("", problem["what"], "needed" if problem["needed"] else "advice", problem["remedy"])
-
-
-def _device_facts() -> tuple[list[Fact], list[Fact]]:
-    """Ask JAX for its devices, where it is installed; if it does not start, that is a problem."""
-    if find_spec("jax") is None:
-        return [Fact("JAX", "is not installed in this kernel's environment")], []
-    try:
-        from jupyterlab_jaxprof import tracing
-
-        devices = tracing.devices()
-    except Exception as error:  # noqa: BLE001 (whatever a broken JAX raises is what the user must read)
-        what = f"JAX does not start: {type(error).__name__}: {error}"
-        remedy = "Mend what it says; a fresh kernel may be needed, since JAX reads its settings only once."
-        return [Fact("JAX", "does not start")], [Fact("", what, "needed", remedy)]
-    facts = [Fact(f"{device['platform']}:{device['id']}", str(device["kind"])) for device in devices]
-    return facts or [Fact("JAX", "has no device")], []
-
-
-def _gpu_facts(gpus: list[dict[str, Any]] | None) -> list[Fact]:
-    facts: list[Fact] = []
-    for gpu in gpus or []:
-        mig = ", MIG" if gpu["mig"] else ""
-        memory = f"{gpu['memory_bytes'] / 2**30:.0f} GiB" if gpu["memory_bytes"] else "memory unknown"
-        value = f"{gpu['name']}, {memory}, driver {gpu['driver']}{mig}"
-        facts.append(Fact(f"nvidia-smi {gpu['index']}", value))
-    return facts
-
-
-def _version_facts(found: Mapping[str, Any]) -> list[Fact]:
-    facts = [
-        Fact("python", f"{found['python']} ({found['executable']})"),
-        Fact("platform", found["platform"]),
-    ]
-    return facts + [Fact(name, version) for name, version in found["versions"].items() if version]
-
-
-def _tool_facts(tools: Mapping[str, Any]) -> list[Fact]:
-    facts: list[Fact] = []
-    for name, tool in tools.items():
-        version = f" ({tool['version']})" if tool and tool["version"] else ""
-        facts.append(Fact(name, f"{tool['path']}{version}" if tool else "not found"))
-    return facts
-
-
-def _permission_facts(found: Mapping[str, Any]) -> list[Fact]:
-    admin_only = {None: "no NVIDIA driver here", True: "administrators only", False: "everybody"}
-    return [
-        Fact("GPU profiling", admin_only[found["gpu_profiling_admin_only"]]),
-        Fact("administrator", {None: "unknown", True: "yes", False: "no"}[found["sys_admin"]]),
-        Fact("perf_event_paranoid", _or_unknown(found["perf_event_paranoid"])),
-        Fact("/dev/shm free", units.size(found["shm_bytes"])),
-        Fact(
-            "temporary files",
-            found["temporary_directory"] + (", noexec" if found["temporary_noexec"] else ""),
-        ),
-    ]
-
-
-def _or_unknown(value: int | None) -> str:
-    return "unknown" if value is None else str(value)

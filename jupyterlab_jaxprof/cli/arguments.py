@@ -1,0 +1,67 @@
+"""What `jaxprof` can be asked for."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from jupyterlab_jaxprof.environment import own_version
+
+_STATUS = """\
+exit status: 0 done; 1 --fail-on matched a finding, or the doctor found something that must be mended;
+2 wrong arguments, or something that can't be read or written (a sentence on stderr says what); 130 Ctrl-C.
+"""
+_TARGET = (
+    "a capture's name or identifier; or the path of a trace or report, whoever recorded it: a directory, "
+    "*.xplane.pb, *.nsys-rep, *.sqlite (./NAME for a path without a slash that a capture is called too)"
+)
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line; ends the process, with status 2, where it is wrong."""
+    parser = argparse.ArgumentParser(
+        prog="jaxprof",
+        description="What captures of JAX programs, traces and Nsight reports say.",
+        epilog=_STATUS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"jaxprof {own_version() or 'not installed'}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+    def add(name: str, told: str) -> argparse.ArgumentParser:
+        return commands.add_parser(
+            name,
+            help=told,
+            description=told[0].upper() + told[1:] + ".",
+            epilog=_STATUS,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+
+    report = add("report", "show the findings, steps and tables of a capture, trace or report")
+    report.add_argument("target", metavar="PATH|NAME", help=_TARGET)
+    report.add_argument("--json", action="store_true", help="print JSON, for programs")
+    report.add_argument(
+        "--fail-on",
+        metavar="PATTERN[,PATTERN]",
+        help="exit with 1 if one of these findings is there: names such as recompilation, with * for any "
+        "characters; 'problem' is every finding that costs time",
+    )
+    report.add_argument("--html", metavar="FILE", help="write the report as an HTML page too")
+    compare = add("compare", "show what changed from one capture, trace or report to another")
+    compare.add_argument("before", metavar="BEFORE", help=_TARGET)
+    compare.add_argument("after", metavar="AFTER", help="the other one")
+    compare.add_argument("--json", action="store_true", help="print JSON, for programs")
+    add("doctor", "look at tools, versions, devices and permissions, and say what helps")
+    listed = add("list", "list the captures in the store, the newest first")
+    listed.add_argument("--json", action="store_true", help="print JSON, for programs")
+    listed.add_argument("-n", type=_positive, default=20, metavar="N", help="at most so many (default 20)")
+    return parser.parse_args(arguments)
+
+
+def _positive(text: str) -> int:
+    number = int(text) if text.isascii() and text.isdigit() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"it takes a whole number of 1 or more, not {text!r}")
+    return number

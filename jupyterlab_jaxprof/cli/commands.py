@@ -1,0 +1,123 @@
+"""The commands. Each returns whether it found what its exit status must tell."""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jupyterlab_jaxprof import reports
+from jupyterlab_jaxprof.captures import Row, Store
+from jupyterlab_jaxprof.cards import units
+from jupyterlab_jaxprof.cards.block_text import lines_of
+from jupyterlab_jaxprof.cards.blocks import Row as TableRow
+from jupyterlab_jaxprof.cards.blocks import Table
+from jupyterlab_jaxprof.reports.doctor import is_sound
+
+from .fail_on import matched, patterns
+from .output import Output
+
+__all__ = ["COMMANDS"]
+
+
+def _report(store: Store, asked: Namespace, output: Output) -> bool:
+    """Show one report; True where --fail-on matches a finding of it."""
+    wanted = patterns(asked.fail_on) if asked.fail_on is not None else []
+    found = reports.report(store, asked.target)
+    if asked.html:
+        _write_page(Path(asked.html), found.page())
+    if asked.json:
+        output.write_json(found.to_json())
+    else:
+        output.write(found.text(output.paper))
+    hits = matched(found.record.findings, wanted)
+    if hits:
+        output.complain(f"jaxprof report: --fail-on {asked.fail_on} found: {'; '.join(hits)}.")
+    elif wanted and "timeline" not in found.record.summary:
+        raise reports.ReportError(
+            f"--fail-on can't tell: {found.record.name!r} is of kind {found.record.kind!r} and has no trace."
+        )
+    return bool(hits)
+
+
+def _compare(store: Store, asked: Namespace, output: Output) -> bool:
+    """Show what changed."""
+    found = reports.compare(store, asked.before, asked.after)
+    if asked.json:
+        output.write_json(found.to_json())
+    else:
+        output.write(reports.compared.text(found, output.paper))
+    return False
+
+
+def _doctor(store: Store, asked: Namespace, output: Output) -> bool:
+    """Show what is here; True where something needed is missing."""
+    # This process only looks: it must not take the GPU's memory from the kernels that work there.
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    sheet = reports.doctor(store, _devices)
+    output.write(sheet.text(output.paper))
+    return not is_sound(sheet)
+
+
+def _list(store: Store, asked: Namespace, output: Output) -> bool:
+    """List captures, the newest first."""
+    page = store.list(limit=asked.n)
+    if asked.json:
+        output.write_json(page.to_json())
+        return False
+    for problem in page.problems:
+        output.complain(f"jaxprof list: {problem}")
+    if not page.rows:
+        output.write(f"The store ({store.root}) holds no capture.")
+        return False
+    more = page.total - len(page.rows)
+    table = Table(
+        "",
+        ["name", "kind", "status", "", "size", "taken", "identifier"],
+        [_row(row) for row in page.rows],
+        f"and {units.count(more)} more" if more > 0 else "",
+    )
+    output.write("\n".join(line.removeprefix("  ") for line in lines_of(table, output.paper)))
+    return False
+
+
+def _row(row: Row) -> TableRow:
+    record = row.record
+    headline: Mapping[str, Any] = (record.summary.get("headline") if record else None) or {}
+    value = units.quantity(headline.get("value"), str(headline.get("unit") or "")) if headline else ""
+    return TableRow(
+        [
+            row.name,
+            row.kind,
+            str(record.status) if record else "unreadable",
+            value,
+            units.size(row.disk_bytes),
+            units.moment(record.created) if record else "",
+            row.id,
+        ],
+        row.problem or "",
+    )
+
+
+def _devices() -> Sequence[Mapping[str, Any]]:
+    from jupyterlab_jaxprof import tracing
+
+    return tracing.devices()
+
+
+def _write_page(path: Path, page: str) -> None:
+    try:
+        path.write_text(page, "utf-8")
+    except OSError as error:
+        raise reports.ReportError(f"{path} can't be written: {error.strerror or error}.") from error
+
+
+#: By its name, what runs each.
+COMMANDS: dict[str, Callable[[Store, Namespace, Output], bool]] = {
+    "report": _report,
+    "compare": _compare,
+    "doctor": _doctor,
+    "list": _list,
+}

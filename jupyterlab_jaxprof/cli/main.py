@@ -1,0 +1,31 @@
+"""The terminal command: its arguments, its exit status, and errors as sentences on stderr."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jupyterlab_jaxprof.captures import Store, StoreError
+from jupyterlab_jaxprof.reports import ReportError
+
+from .arguments import parse
+from .commands import COMMANDS
+from .output import Output
+
+DONE, FOUND, FAILED, INTERRUPTED = 0, 1, 2, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command. Gives 0; 1 where --fail-on or the doctor found something; 2 for what can't be done."""
+    output = Output.of_process()
+    asked = parse(arguments)
+    command = COMMANDS[asked.command]
+    try:
+        found = command(Store.default(), asked, output)
+        status = FOUND if found else DONE
+    except (ReportError, StoreError) as error:
+        output.complain(f"jaxprof {asked.command}: {error}")
+        status = FAILED
+    except KeyboardInterrupt:
+        status = INTERRUPTED
+    output.finish()
+    return status

@@ -1,0 +1,72 @@
+"""`%jaxprof report` and `%jaxprof compare`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from jupyterlab_jaxprof import reports
+from jupyterlab_jaxprof.captures import Capture, Store
+
+from .arguments import MagicParser, identifier, read, split, usage_error
+from .display import Display
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+_REPORT = "%jaxprof report"
+_COMPARE = "%jaxprof compare"
+
+
+def report(shell: InteractiveShell, line: str) -> None:
+    """Show the card of a capture, or of any trace or report."""
+    __tracebackhide__ = True
+    values = read(_parser(_REPORT), split(_REPORT, line))
+    if not values.name:
+        raise usage_error(_REPORT, "it needs the name or identifier of a capture, or a path.")
+    variable = identifier(_REPORT, values.save)
+    try:
+        found = reports.report(Store.default(), values.name)
+    except reports.ReportError as error:
+        raise usage_error(_REPORT, str(error)) from None
+    if variable:
+        shell.user_ns[variable] = Capture(found.record, found.directory)
+    if values.json:
+        _print_json(found.to_json())
+    else:
+        Display(shell, show_card=True).card(found.record, found.directory, in_store=found.in_store)
+
+
+def compare(shell: InteractiveShell, line: str) -> None:
+    """Show what changed from one capture, trace or report to another."""
+    __tracebackhide__ = True
+    parser = _parser(_COMPARE)
+    parser.add_argument("after", nargs="?")
+    values = read(parser, split(_COMPARE, line))
+    if not values.name or not values.after:
+        raise usage_error(_COMPARE, "it needs two captures or paths: the one before, and the one after.")
+    variable = identifier(_COMPARE, values.save)
+    try:
+        found = reports.compare(Store.default(), values.name, values.after)
+    except reports.ReportError as error:
+        raise usage_error(_COMPARE, str(error)) from None
+    if variable:
+        shell.user_ns[variable] = found
+    if values.json:
+        _print_json(found.to_json())
+    else:
+        Display(shell, show_card=True).show(
+            {"text/plain": reports.compared.text(found), "text/html": reports.compared.html(found)}
+        )
+
+
+def _parser(magic: str) -> MagicParser:
+    parser = MagicParser(magic)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--save", default="")
+    return parser
+
+
+def _print_json(data: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=1) + "\n")

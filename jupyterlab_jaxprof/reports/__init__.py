@@ -1,0 +1,27 @@
+"""From a name or a path to what a capture, a trace or an Nsight report says; and two of them compared.
+
+For the magics and for the terminal alike. Importing this imports neither numpy nor jax.
+"""
+
+from __future__ import annotations
+
+from . import compared
+from .compare import Comparison, compare
+from .doctor import doctor
+from .examine import Examined, examine, pattern_ids
+from .find import ReportError, find
+from .report import Report, report
+
+__all__ = [
+    "Comparison",
+    "Examined",
+    "Report",
+    "ReportError",
+    "compare",
+    "compared",
+    "doctor",
+    "examine",
+    "find",
+    "pattern_ids",
+    "report",
+]

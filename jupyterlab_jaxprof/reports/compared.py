@@ -1,0 +1,176 @@
+"""A comparison shown: as blocks, and by those as text and HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from jupyterlab_jaxprof.cards import PLAIN, Paper, findings, units
+from jupyterlab_jaxprof.cards.block_html import render_block
+from jupyterlab_jaxprof.cards.block_text import lines_of
+from jupyterlab_jaxprof.cards.blocks import Block, Details, Remark, Row, Table
+from jupyterlab_jaxprof.cards.html import style
+from jupyterlab_jaxprof.cards.printable import printable
+
+from .compare import Comparison, is_alike
+from .report import Report
+
+MAX_SHOWN = 10
+
+Data = Mapping[str, Any]
+
+_NOTHING = "–"
+_VERDICTS = {
+    "faster": "faster",
+    "slower": "slower",
+    "alike": "no difference that can be told from the steps' spread",
+    "unknown": "too few steps to tell a difference from their spread",
+}
+
+
+def text(comparison: Comparison, paper: Paper = PLAIN) -> str:
+    """Write it for a terminal."""
+    inner = paper.indented(2)
+    lines = [paper.paint(_title(comparison), "bold")]
+    lines += [f"  {line}" for block in blocks(comparison) for line in lines_of(block, inner)]
+    return "\n".join(lines)
+
+
+def html(comparison: Comparison) -> str:
+    """Write it for a notebook: one element, no script."""
+    parts = "".join(render_block(block) for block in blocks(comparison))
+    return (
+        f'<section class="jaxprof-card"><style>{style()}</style><header><div><strong class="jx-title"><bdi>'
+        f"{escape(_title(comparison))}</bdi></strong></div></header>{parts}</section>"
+    )
+
+
+def blocks(comparison: Comparison) -> list[Block]:
+    """Give what there is to say, the steps first."""
+    return [
+        *_summary(comparison),
+        *_findings(comparison.findings),
+        *_table(comparison, "Kernels", comparison.kernels, "kernels"),
+        *_table(comparison, "HLO operations", comparison.hlo_ops, "hlo_ops"),
+        *_table(comparison, "Copies", comparison.copies, "copies"),
+        *_around(comparison),
+    ]
+
+
+def _title(comparison: Comparison) -> str:
+    before, after = _name(comparison.before), _name(comparison.after)
+    if before == after:
+        before, after = (
+            f"{_name(one)} ({units.moment(one.record.created)})"
+            for one in (comparison.before, comparison.after)
+        )
+    return f"{before} → {after}"
+
+
+def _name(one: Report) -> str:
+    return printable(one.record.name, 80)
+
+
+def _summary(comparison: Comparison) -> Iterator[Block]:
+    steps, rows = comparison.steps, list[Row]()
+    before, after = steps["before"], steps["after"]
+    if before or after:
+        rows.append(_pair("step, median", before, after, "median_ms", units.duration))
+        ratio, verdict = steps["ratio"], _VERDICTS[steps["verdict"]]
+        note = f"after takes {ratio:.3g} × as long: {verdict}" if ratio is not None else ""
+        rows[-1] = Row(rows[-1].cells, note)
+        rows.append(_pair("steps", before, after, "count", units.count))
+    if before and after and before.get("parts") and after.get("parts"):
+        rows += [
+            _pair(f"of it {label}", before["parts"], after["parts"], key, units.duration)
+            for key, label in (
+                ("compute_ms", "device computing"),
+                ("copy_ms", "copies"),
+                ("collective_ms", "collectives"),
+                ("host_ms", "host"),
+                ("idle_ms", "idle"),
+            )
+            if before["parts"].get(key) or after["parts"].get(key)
+        ]
+    rows.append(_pair("devices busy", comparison.busy, comparison.busy, "", units.share))
+    yield Table("Steps", ["", "before", "after"], rows)
+
+
+def _pair(label: str, before: Data | None, after: Data | None, key: str, write: Any) -> Row:
+    values = (before or {}).get(key or "before"), (after or {}).get(key or "after")
+    return Row([label, *(write(value) for value in values)])
+
+
+def _findings(rows: Sequence[Data]) -> Iterator[Block]:
+    if not rows:
+        return
+    shown = [Row([_finding_title(row), *(_cost(row[side]) for side in ("before", "after"))]) for row in rows]
+    yield Table("Findings", ["", "before", "after"], shown)
+
+
+def _finding_title(row: Data) -> str:
+    finding = row["after"] or row["before"]
+    state = "" if row["before"] and row["after"] else "new: " if row["after"] else "gone: "
+    return state + str(finding.get("title") or row["id"])
+
+
+def _cost(finding: Data | None) -> str:
+    if finding is None:
+        return _NOTHING
+    return findings.cost(finding) or findings.level(finding)
+
+
+def _table(comparison: Comparison, title: str, rows: Sequence[Data], key: str) -> Iterator[Block]:
+    changed = [row for row in rows if not is_alike(row)]
+    per = ", per step" if comparison.per_step else ", in the whole trace"
+    if rows and not changed:
+        yield Remark(f"{title}: no time changed by more than 5 %.")
+    slower = [row for row in changed if row["change_ms"] > 0]
+    faster = [row for row in changed if row["change_ms"] <= 0][::-1]
+    for kind, chosen in (("slower", slower), ("faster", faster)):
+        if not chosen:
+            continue
+        heading = f"{title} that got {kind}{per} ({len(chosen)})"
+        table = Table(
+            heading if key == "kernels" else "",
+            ["name", "before", "after", "change", "count before", "after"],
+            [_row(row) for row in chosen[:MAX_SHOWN]],
+            _more(len(chosen) - MAX_SHOWN),
+        )
+        told = [table, *_left_out(comparison, chosen, key)]
+        yield from told if key == "kernels" else [Details(heading, told)]
+
+
+def _row(row: Data) -> Row:
+    change = row["change_ms"]
+    return Row(
+        [
+            row["name"],
+            units.duration(row["before_ms"]),
+            units.duration(row["after_ms"]),
+            ("+" if change > 0 else "") + units.duration(change),
+            units.count(row["before_count"]),
+            units.count(row["after_count"]),
+        ]
+    )
+
+
+def _left_out(comparison: Comparison, rows: Sequence[Data], key: str) -> Iterator[Block]:
+    """Say that a name may be missing only because a table holds the largest."""
+    for side, column in (("before", "before_ms"), ("after", "after_ms")):
+        if comparison.left_out[side].get(key) and any(row[column] is None for row in rows):
+            yield Remark(f"– {side}: not among the largest that the report lists; it may still be there.")
+
+
+def _around(comparison: Comparison) -> Iterator[Block]:
+    for difference in comparison.differences:
+        yield Remark(f"Not alike: {difference}.")
+    if not comparison.per_step:
+        yield Remark(
+            "Not both have steps, so times are of the whole traces: compare them only if both did the same."
+        )
+
+
+def _more(number: int) -> str:
+    return f"and {number} more" if number > 0 else ""

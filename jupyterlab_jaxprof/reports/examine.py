@@ -1,0 +1,73 @@
+"""A diagnosis of trace files as the parts of a record; the one place that calls the timeline's readers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .find import ReportError
+
+if TYPE_CHECKING:
+    from jupyterlab_jaxprof.timeline.model import Timeline
+
+#: Files whose name ends so hold a timeline.
+ENDINGS = (".xplane.pb", ".nsys-rep", ".sqlite")
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What files say: a record's findings, the new keys of its summary, and sentences for the user."""
+
+    timeline: Timeline
+    findings: Sequence[Mapping[str, Any]]
+    summary: Mapping[str, Any]
+
+    @property
+    def notices(self) -> Sequence[str]:
+        """What the reader has to say of damage, dropped events and clocks."""
+        return self.timeline.notices
+
+    def summary_with(self, own: Mapping[str, Any]) -> dict[str, Any]:
+        """Give the summary with a capture's `own`: where that counted the same steps, its times hold.
+
+        A magic that runs the steps itself has measured them by a clock, up to the devices' end.
+        """
+        merged = {**self.summary, **{key: value for key, value in own.items() if value is not None}}
+        seen, steps = self.summary.get("steps"), own.get("steps")
+        if steps and seen:
+            same = (seen.get("name"), seen.get("count")) == (steps.get("name"), steps.get("count"))
+            merged["steps"] = {**seen, **steps} if same else steps
+        if not merged.get("headline"):
+            merged["headline"] = headline(merged)
+        return merged
+
+
+def headline(summary: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Give the one number that a list shows: the median step, else the share that the devices were busy."""
+    steps: Mapping[str, Any] = summary.get("steps") or {}
+    if steps.get("median_ms") is not None:
+        return {"label": "median step", "value": steps["median_ms"], "unit": "ms"}
+    busy = (summary.get("timeline") or {}).get("busy_share")
+    return None if busy is None else {"label": "devices busy", "value": busy * 100, "unit": "percent"}
+
+
+def examine(paths: Sequence[Path]) -> Examined:
+    """Read the files of one run and diagnose them; raises ReportError with the reader's sentence."""
+    from jupyterlab_jaxprof import diagnosis, timeline
+    from jupyterlab_jaxprof.timeline.model import ReadError
+
+    try:
+        read = timeline.read(paths[0] if len(paths) == 1 else list(paths))
+    except ReadError as error:
+        raise ReportError(str(error)) from error
+    found = diagnosis.diagnose(read).to_json()
+    return Examined(read, found["findings"], found["summary"])
+
+
+def pattern_ids() -> list[str]:
+    """Give the name of every finding that the diagnosis may make."""
+    from jupyterlab_jaxprof import diagnosis
+
+    return sorted(diagnosis.PATTERN_IDS)

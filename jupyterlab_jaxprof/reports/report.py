@@ -1,0 +1,115 @@
+"""The report on one capture, or on any trace or Nsight report, as a record with its findings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from jupyterlab_jaxprof import cards
+from jupyterlab_jaxprof.captures import CaptureFile, Record, Status, Store
+from jupyterlab_jaxprof.captures.draft import role_of
+from jupyterlab_jaxprof.environment import own_version
+
+from .examine import ENDINGS, Examined, examine
+from .find import Found, find
+
+_KINDS = {"nsight": "nsys", "xplane": "trace"}
+
+
+@dataclass(frozen=True)
+class Report:
+    """A record whose findings are filled in; of a file that is no capture of ours it has no identifier."""
+
+    record: Record
+    directory: Path
+    in_store: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the record as plain values, and where its files lie."""
+        return self.record.to_json() | {"directory": str(self.directory), "in_store": self.in_store}
+
+    def text(self, paper: cards.Paper = cards.PLAIN) -> str:
+        """Write the card for a terminal."""
+        return cards.plain(self.record, directory=self.directory, in_store=self.in_store, paper=paper)
+
+    def page(self) -> str:
+        """Write the card as a whole HTML page."""
+        return cards.page(self.record, directory=self.directory, in_store=self.in_store)
+
+
+def report(store: Store, target: str) -> Report:
+    """Report on a capture's name or identifier, or on a path; raises ReportError.
+
+    A capture that was diagnosed when it was taken is reported as it stands; files are read where it wasn't.
+    """
+    found = find(store, target)
+    if found.record is None:
+        return _of_path(found.path.absolute())
+    if "timeline" in found.record.summary:
+        return Report(found.record, found.path, found.in_store)
+    return _of_capture(found, found.record)
+
+
+def _of_capture(found: Found, record: Record) -> Report:
+    traces = [found.path / file.path for file in record.files if file.path.endswith(ENDINGS)]
+    reports = [path for path in traces if path.name.endswith(".sqlite")]  # the export of a report beside it
+    if traces:
+        examined = examine(reports or traces)
+        record = replace(
+            record,
+            findings=tuple(examined.findings),
+            summary=examined.summary_with(record.summary),
+            notices=tuple(dict.fromkeys((*record.notices, *examined.notices))),
+        )
+    return Report(record, found.path, found.in_store)
+
+
+def _of_path(path: Path) -> Report:
+    examined = examine([path])
+    files = examined.timeline.files
+    directory = path if path.is_dir() else path.parent
+    complete = all(file.complete for file in files)
+    record = Record(
+        id="",
+        kind=_KINDS.get(str(examined.timeline.source), "trace"),
+        name=path.name or str(path),
+        created=_created(examined.timeline.origin_ns),
+        status=Status.OK if complete else Status.PARTIAL,
+        reason="" if complete else "A part of it could not be read; what is told here is of the rest.",
+        environment=_environment(examined),
+        files=tuple(_file(Path(file.path), directory, file.size_bytes) for file in files),
+        summary=examined.summary_with({}),
+        notices=tuple(examined.notices),
+        findings=tuple(examined.findings),
+    )
+    return Report(record, directory, False)
+
+
+def _file(path: Path, directory: Path, size_bytes: int) -> CaptureFile:
+    inside = path.relative_to(directory) if path.is_relative_to(directory) else Path(path.name)
+    return CaptureFile(inside.as_posix(), size_bytes, role_of(path.name))
+
+
+def _created(origin_ns: int) -> str:
+    try:
+        return datetime.fromtimestamp(origin_ns / 1e9, UTC).isoformat() if origin_ns > 0 else ""
+    except (OverflowError, OSError, ValueError):
+        return ""
+
+
+def _environment(examined: Examined) -> Mapping[str, Any]:
+    timeline = examined.timeline
+    devices = [
+        {
+            "id": device.ordinal,
+            "platform": "gpu",
+            "kind": device.model or device.name,
+            "process_index": device.process,
+        }
+        for device in timeline.devices
+    ]
+    hosts = ", ".join(dict.fromkeys(file.host for file in timeline.files if file.host))
+    return {"devices": devices, "host": hosts, **timeline.versions, "jaxprof": own_version()}
