@@ -105,15 +105,15 @@ def concatenate(tables: Sequence[C]) -> C:
     return table(**{name: np.concatenate([getattr(part, name) for part in tables]) for name in names})
 
 
-def merge(timelines: Sequence[Timeline]) -> Timeline:
+def merge(timelines: Sequence[Timeline], problems: Sequence[str] = ()) -> Timeline:
     """Make one timeline of several files of one run, one a process, in the order given.
 
     Clocks are aligned by each file's own unix time of its origin. Processes, devices, threads and
     correlations are numbered anew, so that those of two files stay apart. What one file could not see is
-    blind for all, except what concerns that file's own process alone.
+    blind for all. `problems` are sentences about files that couldn't be read.
     """
     if len(timelines) == 1:
-        return timelines[0]
+        return replace(timelines[0], notices=(*problems, *timelines[0].notices))
     texts = Texts()
     origin_ns = min(timeline.origin_ns for timeline in timelines)
     parts: list[Timeline] = []
@@ -138,17 +138,17 @@ def merge(timelines: Sequence[Timeline]) -> Timeline:
         threads=tuple(thread for part in parts for thread in part.threads),
         ops=ops,
         collectives=collectives,
-        ranges=_sorted(concatenate([part.ranges for part in parts])),
-        calls=_sorted(concatenate([part.calls for part in parts])),
-        steps=_sorted(concatenate([part.steps for part in parts])),
-        compiles=_sorted(concatenate([part.compiles for part in parts])),
-        allocator=_sorted(concatenate([part.allocator for part in parts])),
+        ranges=by_time(concatenate([part.ranges for part in parts])),
+        calls=by_time(concatenate([part.calls for part in parts])),
+        steps=by_time(concatenate([part.steps for part in parts])),
+        compiles=by_time(concatenate([part.compiles for part in parts])),
+        allocator=by_time(concatenate([part.allocator for part in parts])),
         recorded_ns=(
             min(part.recorded_ns[0] for part in parts),
             max(part.recorded_ns[1] for part in parts),
         ),
         blind=frozenset[str]().union(*(part.blind for part in parts)),
-        notices=tuple(dict.fromkeys(notice for part in parts for notice in part.notices)),
+        notices=tuple(dict.fromkeys([*problems, *(notice for part in parts for notice in part.notices)])),
         dropped_events=sum(part.dropped_events for part in parts),
         versions=versions,
     )
@@ -159,7 +159,8 @@ def _processes(timeline: Timeline) -> int:
     return max(used, default=0) + 1
 
 
-def _sorted(table: C) -> C:
+def by_time(table: C) -> C:
+    """Give a table in the order of time; rows of equal times keep theirs."""
     order = _order(table)
     return table if order is None else table.take(order)
 

@@ -1,0 +1,139 @@
+"""Which files of a path given make up one run, and of which kind each is. Errors are sentences."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from enum import StrEnum
+from pathlib import Path
+
+from .model import ReadError
+
+#: Directories looked through for traces; a greater tree is no run's.
+_MOST_DIRECTORIES = 20_000
+_MAGIC = {
+    b"\x1f\x8b": "is compressed by gzip: unpack it first (gunzip)",
+    b"\xfd7zXZ": "is compressed by xz: unpack it first (unxz)",
+    b"BZh": "is compressed by bzip2: unpack it first (bunzip2)",
+    b"PK\x03\x04": "is a zip archive: unpack it first (unzip), then give the directory",
+    b"\x89PNG": "is a picture",
+    b"%PDF": "is a PDF",
+    b"\x7fELF": "is a program",
+}
+
+
+class Kind(StrEnum):
+    """What wrote a file."""
+
+    XPLANE = "xplane"
+    SQLITE = "sqlite"
+    REPORT = "nsys-rep"
+
+
+def find(paths: Iterable[Path]) -> list[tuple[Path, Kind]]:
+    """Find the files to read, each once, in order. Raises ReadError."""
+    found: dict[Path, tuple[Path, Kind]] = {}
+    for path in paths:
+        for file in _files_of(path):
+            found.setdefault(file.resolve(), (file, _kind(file)))
+    if not found:
+        raise ReadError("There is nothing to read: give a trace (*.xplane.pb), a report, or a directory.")
+    if len({kind is Kind.XPLANE for _, kind in found.values()}) > 1:
+        raise ReadError(
+            f"{_listed(file for file, _ in found.values())} can't be read as one run: traces of JAX and "
+            "reports of Nsight Systems go by different clocks. Read one kind at a time."
+        )
+    return list(found.values())
+
+
+def _files_of(path: Path) -> list[Path]:
+    try:
+        if path.is_dir():
+            return _in_directory(path)
+        if not path.exists():
+            raise ReadError(f"{path} does not exist. Give a trace (*.xplane.pb), a report, or a directory.")
+    except OSError as error:
+        raise ReadError(f"{path} can't be read: {error.strerror or error}.") from None
+    return [path]
+
+
+def _in_directory(directory: Path) -> list[Path]:
+    """The files of the one run below a directory."""
+    traces: dict[Path, list[Path]] = {}
+    reports: list[Path] = []
+    unreadable: list[Path] = []
+    for count, (place, below, names) in enumerate(os.walk(directory)):
+        if count >= _MOST_DIRECTORIES:
+            raise ReadError(
+                f"{directory} holds more than {_MOST_DIRECTORIES:,} directories: give the session's own, "
+                "<logdir>/plugins/profile/<session>."
+            )
+        below.sort()
+        for name in sorted(names):
+            file = Path(place, name)
+            if name.endswith(".xplane.pb"):
+                traces.setdefault(file.parent, []).append(file)
+            elif name.endswith((".nsys-rep", ".sqlite")):
+                reports.append(file)
+            elif name.endswith(".xplane.pb.unreadable"):
+                unreadable.append(file)
+    if len(traces) > 1:
+        raise ReadError(
+            f"{directory} holds the traces of {len(traces)} sessions, which are no one run: give one of "
+            f"{_listed(traces)}."
+        )
+    if traces:
+        return next(iter(traces.values()))
+    reports = _without_exports(reports)
+    if len(reports) > 1:
+        raise ReadError(f"{directory} holds {len(reports)} reports: give one of {_listed(reports)}.")
+    if not reports:
+        damaged = f" Of {_listed(unreadable)} no viewer can read anything." if unreadable else ""
+        raise ReadError(
+            f"{directory} holds no trace (*.xplane.pb) and no report (*.nsys-rep, *.sqlite).{damaged} JAX "
+            "writes a trace when it is stopped: was it?"
+        )
+    return reports
+
+
+def _without_exports(reports: list[Path]) -> list[Path]:
+    """Leave out each report that has been exported since it was written: its export holds the same."""
+    exports = {file for file in reports if file.suffix == ".sqlite"}
+    return [
+        file
+        for file in reports
+        if not (
+            file.suffix == ".nsys-rep"
+            and (export := file.with_suffix(".sqlite")) in exports
+            and export.stat().st_mtime >= file.stat().st_mtime
+        )
+    ]
+
+
+def _listed(paths: Iterable[Path]) -> str:
+    listed = [str(path) for path in paths]
+    more = f" and {len(listed) - 5} more" if len(listed) > 5 else ""
+    return ", ".join(listed[:5]) + more
+
+
+def _kind(file: Path) -> Kind:
+    """Tell a file's kind by its first bytes, which a name can't change, else by its name."""
+    try:
+        with file.open("rb") as opened:
+            head = opened.read(16)
+    except OSError as error:
+        raise ReadError(f"{file} can't be read: {error.strerror or error}.") from None
+    if head.startswith(b"SQLite format 3\0"):
+        return Kind.SQLITE
+    for magic, sentence in _MAGIC.items():
+        if head.startswith(magic):
+            raise ReadError(f"{file} {sentence}.")
+    if file.suffix == ".nsys-rep":
+        return Kind.REPORT
+    if file.suffix == ".sqlite":
+        return Kind.SQLITE
+    if file.suffix == ".qdrep":
+        raise ReadError(
+            f"{file} is a report of Nsight Systems before 2021.4: export it (nsys export -t sqlite)."
+        )
+    return Kind.XPLANE

@@ -1,0 +1,126 @@
+"""When a thread traced, lowered and compiled, and for which function.
+
+JAX marks lowering and compiling in all its versions, tracing and reading from the persistent cache only in
+some. In its first call, `PjitFunction(f)`, a function is traced, lowered, compiled or read, and executed; so
+what is not marked lies between what is.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .build import Texts, columns
+from .intervals import union_of
+from .model import Compiles, Floats, Numbers, Phase
+
+_PHASES = (
+    (re.compile(r"trace_to_jaxpr"), Phase.TRACE),
+    (re.compile(r"lower_sharding_computation$|lower_xla_callable$"), Phase.LOWER),
+    (re.compile(r"backend_compile"), Phase.COMPILE),
+    (
+        re.compile(r"\w+::Deserialize(AndLoad)?Executable$|PJRT_Executable_DeserializeAndLoad$"),
+        Phase.CACHE_READ,
+    ),
+)
+_FUNCTION = re.compile(r"PjitFunction\((.*)\)$")
+_EXECUTION = re.compile(r"shard_args$|ExecuteReplicated")
+_CALL, _RUN = 10, 11
+
+
+def read_compiles(
+    thread: int,
+    name: Numbers,
+    used: NDArray[np.intp],
+    names: list[str],
+    start_ns: Floats,
+    duration_ns: Floats,
+    texts: Texts,
+) -> Compiles:
+    """Read the compiles of one thread; `names` are the texts of the numbers `used`."""
+    role_of = np.full(int(used[-1]) + 1 if len(used) else 1, -1, dtype=np.int8)
+    functions: dict[int, str] = {}
+    for number, text in zip(used.tolist(), names, strict=True):
+        role = next((phase for pattern, phase in _PHASES if pattern.match(text)), None)
+        if role is not None:
+            role_of[number] = role
+        elif match := _FUNCTION.match(text):
+            role_of[number], functions[number] = _CALL, match[1]
+        elif _EXECUTION.match(text):
+            role_of[number] = _RUN
+    rows = np.flatnonzero((role_of >= 0)[name]) if len(name) else np.zeros(0, dtype=np.intp)
+    roles = role_of[name[rows]]
+    is_phase = roles < _CALL
+    if not is_phase.any():
+        return columns(Compiles)
+    # Only calls in which something was compiled matter: a program has many others.
+    starts, ends = start_ns[rows], start_ns[rows] + duration_ns[rows]
+    phases = union_of(starts[is_phase], (ends - starts)[is_phase])
+    calls = union_of(*_with_phases(starts, ends, (roles == _CALL) & (phases.covered(starts, ends) > 0)))
+    kept = is_phase | calls.contain(starts)
+    order = np.lexsort((-ends[kept], starts[kept]))
+    events = [
+        (
+            float(starts[kept][i]),
+            float(ends[kept][i]),
+            int(roles[kept][i]),
+            functions.get(int(name[rows[kept][i]]), ""),
+        )
+        for i in order
+    ]
+    found = _walk(events)
+    return columns(
+        Compiles,
+        thread=np.full(len(found), thread),
+        phase=np.array([phase for _, _, phase, _ in found], dtype=np.int8),
+        function=texts.numbers(function for _, _, _, function in found),
+        start_ns=np.array([start for start, _, _, _ in found]),
+        duration_ns=np.array([end - start for start, end, _, _ in found]),
+    )
+
+
+def _with_phases(starts: Floats, ends: Floats, chosen: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    return starts[chosen], (ends - starts)[chosen]
+
+
+class _Call:
+    """A call of a function that was compiled in it, while its events are walked through."""
+
+    def __init__(self, start: float, end: float, function: str) -> None:
+        self.start, self.end, self.function = start, end, function
+        self.traced = self.compiled = False
+        self.lowered_at = 0.0
+        """When lowering ended; 0 before, and once it is known what came after it."""
+
+
+def _walk(events: list[tuple[float, float, int, str]]) -> list[tuple[float, float, int, str]]:
+    """Give phases with their functions, those that are not marked too, from events sorted as they nest."""
+    found: list[tuple[float, float, int, str]] = []
+    calls: list[_Call] = []
+    for start, end, role, function in events:
+        while calls and start >= calls[-1].end:
+            calls.pop()
+        call = calls[-1] if calls else None
+        if role == _CALL:
+            # JAX marks a call twice, one in the other.
+            if call is None or call.function != function or call.traced or call.lowered_at:
+                calls.append(_Call(start, end, function))
+            continue
+        if role == _RUN:
+            if call and call.lowered_at:
+                found.append((call.lowered_at, start, Phase.CACHE_READ, call.function))
+                call.lowered_at = 0.0
+            continue
+        if call:
+            if role == Phase.TRACE:
+                call.traced = True
+            elif role == Phase.LOWER:
+                if not call.traced:
+                    found.append((call.start, start, Phase.TRACE, call.function))
+                call.traced, call.lowered_at = False, end
+            else:
+                call.lowered_at = 0.0
+        found.append((start, end, role, call.function if call else ""))
+    return found

@@ -1,0 +1,301 @@
+"""The messages of an XPlane file as columns: planes, lines, events and their stats.
+
+https://github.com/openxla/xla/blob/main/third_party/tsl/tsl/profiler/protobuf/xplane.proto
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .build import Texts
+from .model import Floats, Integers, Numbers
+from .wire import LENGTH, Buffer, DamagedError, Field, events, field_at, fields, scan
+
+#: Events read at once: their columns stay in the processor's cache.
+_BLOCK = 32_768
+#: Numbers of names above this are none that XLA gives.
+_MOST_NAMES = 1 << 24
+_EVENT_TAG = 4 << 3 | LENGTH
+_DOUBLE, _UNSIGNED, _SIGNED, _TEXT, _BYTES, _REFERENCE = 2, 3, 4, 5, 6, 7
+
+Value = int | float | str | bytes
+
+
+@dataclass
+class Plane:
+    """One plane: a device, the host, or what is known of programs. `lines` tells where its lines are."""
+
+    name: str = ""
+    number: int = 0
+    lines: list[Field] = field(default_factory=lambda: [])
+    stats: dict[str, Value] = field(default_factory=lambda: {})
+    stat_names: dict[int, str] = field(default_factory=lambda: {})
+    event_names: dict[int, str] = field(default_factory=lambda: {})
+    event_stats: dict[int, list[Field]] = field(default_factory=lambda: {})
+    """Where the stats are that belong to a name, not to one event."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a plane: a device's stream or a host's thread."""
+
+    number: int
+    name: str
+    events: Events
+
+
+@dataclass(frozen=True)
+class Events:
+    """The events of one line in the file's order; times in ps since `timestamp_ns`."""
+
+    name: Numbers
+    timestamp_ns: int
+    offset_ps: Integers
+    duration_ps: Integers
+    stats: Stats
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+    def start_ns(self, origin_ns: int) -> Floats:
+        """When they began, in ns since an origin, with nothing lost before the division."""
+        return ((self.timestamp_ns - origin_ns) * 1000 + self.offset_ps) / 1000.0
+
+    @property
+    def duration_ns(self) -> Floats:
+        """How long they took."""
+        return self.duration_ps / 1000.0
+
+
+class Stats:
+    """The stats of a line's events: a row each, in no order."""
+
+    def __init__(self, buffer: Buffer, plane: Plane, count: int, parts: list[tuple[Integers, ...]]) -> None:
+        self._buffer, self._count = buffer, count
+        self._names = plane.stat_names
+        none = np.zeros(0, dtype=np.int64)
+        columns = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else [none] * 5
+        self._event, self._name, self._kind, self._value, self._end = columns
+
+    def has(self, wanted: Iterable[str]) -> NDArray[np.bool_]:
+        """Tell which events have any stat of these names."""
+        found = np.zeros(self._count, dtype=np.bool_)
+        found[self._event[np.isin(self._name, self._numbers(wanted))]] = True
+        return found
+
+    def integers(self, name: str, missing: int = 0) -> Integers:
+        """Give a stat of every event as an integer."""
+        result = np.full(self._count, missing, dtype=np.int64)
+        for row, value in self._numeric(name):
+            result[row] = value.astype(np.int64)
+        return result
+
+    def floats(self, name: str) -> Floats:
+        """Give a stat of every event as a float; NaN where an event has none."""
+        result = np.full(self._count, np.nan)
+        for row, value in self._numeric(name):
+            result[row] = value
+        return result
+
+    def texts(self, name: str, texts: Texts) -> Numbers:
+        """Give a stat of every event as a text."""
+        result = np.zeros(self._count, dtype=np.int32)
+        rows = self._rows(name)
+        kind, values = self._kind[rows], self._value[rows]
+        references = kind == _REFERENCE
+        unique, inverse = np.unique(values[references], return_inverse=True)
+        numbers = texts.numbers(self._names.get(int(value), "") for value in unique)
+        result[self._event[rows[references]]] = numbers[inverse]
+        others = rows[~references]
+        result[self._event[others]] = texts.numbers(str(self._read(row)) for row in others)
+        return result
+
+    def of(self, event: int) -> dict[str, Value]:
+        """Give all stats of one event."""
+        rows = np.flatnonzero(self._event == event)
+        return {self._names.get(int(self._name[row]), ""): self._read(row) for row in rows}
+
+    def grouped(self, wanted: NDArray[np.bool_]) -> Iterator[tuple[int, dict[str, Value]]]:
+        """Give the stats of each of the events that a mask selects and that have any."""
+        rows = np.flatnonzero(wanted[self._event])
+        rows = rows[np.argsort(self._event[rows], kind="stable")]
+        for part in np.split(rows, np.flatnonzero(np.diff(self._event[rows])) + 1):
+            if len(part):
+                names = (self._names.get(int(name), "") for name in self._name[part])
+                yield int(self._event[part[0]]), dict(zip(names, map(self._read, part), strict=True))
+
+    def _numbers(self, names: Iterable[str]) -> list[int]:
+        wanted = set(names)
+        return [number for number, name in self._names.items() if name in wanted]
+
+    def _rows(self, name: str) -> NDArray[np.intp]:
+        numbers = self._numbers([name])
+        if not numbers:
+            return np.zeros(0, dtype=np.intp)
+        return np.flatnonzero(np.isin(self._name, numbers) if len(numbers) > 1 else self._name == numbers[0])
+
+    def _numeric(self, name: str) -> Iterator[tuple[Integers, NDArray[np.int64] | Floats]]:
+        rows = self._rows(name)
+        kind = self._kind[rows]
+        whole, broken = rows[(kind == _SIGNED) | (kind == _UNSIGNED)], rows[kind == _DOUBLE]
+        yield self._event[whole], self._value[whole]
+        yield self._event[broken], self._value[broken].view(np.float64)
+        for row in rows[kind >= _TEXT]:  # XLA writes some numbers as text
+            text = str(self._read(row))
+            if text.lstrip("-").isdecimal() and len(text) < 19:
+                yield self._event[row : row + 1], np.array([int(text)])
+
+    def _read(self, row: np.intp) -> Value:
+        kind, value, end = int(self._kind[row]), int(self._value[row]), int(self._end[row])
+        if kind == _REFERENCE:
+            return self._names.get(value, "")
+        if kind in (_TEXT, _BYTES):
+            return self._buffer.text(end, end + value)
+        return float(self._value[row : row + 1].view(np.float64)[0]) if kind == _DOUBLE else value
+
+
+def read_plane(buffer: Buffer, place: Field) -> Plane:
+    """Read a plane without its events. Raises DamagedError."""
+    plane = Plane()
+    own_stats: list[Field] = []
+    for part in fields(buffer, place.start, place.end):
+        if part.number == 1:
+            plane.number = part.value
+        elif part.number == 2:
+            plane.name = buffer.text(part.start, part.end)
+        elif part.number == 3:
+            plane.lines.append(part)
+        elif part.number == 4:
+            number, name, stats = _metadata(buffer, part, stats_field=5)
+            plane.event_names[number] = name
+            if stats:
+                plane.event_stats[number] = stats
+        elif part.number == 5:
+            number, name, _ = _metadata(buffer, part, stats_field=0)
+            plane.stat_names[number] = name
+        elif part.number == 6:
+            own_stats.append(part)
+    plane.stats = dict(read_stat(buffer, part, plane.stat_names) for part in own_stats)
+    return plane
+
+
+def _metadata(buffer: Buffer, entry: Field, stats_field: int) -> tuple[int, str, list[Field]]:
+    """Read an entry of a map from numbers to names."""
+    number, name, stats = 0, "", list[Field]()
+    for part in fields(buffer, entry.start, entry.end):
+        if part.number == 1:
+            number = part.value
+        elif part.number == 2:
+            for inner in fields(buffer, part.start, part.end):
+                if inner.number == 2:
+                    name = buffer.text(inner.start, inner.end)
+                elif inner.number == stats_field:
+                    stats.append(inner)
+    return number, name, stats
+
+
+def read_stat(buffer: Buffer, place: Field, names: dict[int, str]) -> tuple[str, Value]:
+    """Read one stat, those with many bytes too. Raises DamagedError."""
+    name, value = "", 0
+    for part in fields(buffer, place.start, place.end):
+        if part.number == 1:
+            name = names.get(part.value, "")
+        elif part.number == _DOUBLE:
+            value = float(np.array([part.value], dtype=np.uint64).view(np.float64)[0])
+        elif part.number == _SIGNED:
+            value = part.value - (1 << 64) if part.value >> 63 else part.value
+        elif part.number == _TEXT:
+            value = buffer.text(part.start, part.end)
+        elif part.number == _BYTES:
+            value = buffer.bytes[part.start : part.end].tobytes()
+        elif part.number == _REFERENCE:
+            value = names.get(part.value, "")
+        else:
+            value = part.value
+    return name, value
+
+
+def read_line(buffer: Buffer, place: Field, plane: Plane, texts: Texts) -> Line:
+    """Read a line with its events. Raises DamagedError."""
+    number = timestamp_ns = 0
+    name = display_name = ""
+    places: list[tuple[Integers, Integers]] = []
+    at = place.start
+    while at < place.end:
+        if buffer.bytes[at] == _EVENT_TAG:
+            starts, ends, stop = events(buffer, at, place.end)
+            if stop == at:
+                raise DamagedError
+            places.append((starts, ends))
+            at = stop
+            continue
+        part = field_at(buffer, at, place.end)
+        at = part.end
+        if part.number == 1:
+            number = part.value - (1 << 64) if part.value >> 63 else part.value
+        elif part.number == 2:
+            name = buffer.text(part.start, part.end)
+        elif part.number == 3:
+            timestamp_ns = part.value
+        elif part.number == 11:
+            display_name = buffer.text(part.start, part.end)
+    return Line(number, display_name or name, _read_events(buffer, places, plane, texts, timestamp_ns))
+
+
+def _read_events(
+    buffer: Buffer, places: list[tuple[Integers, Integers]], plane: Plane, texts: Texts, timestamp_ns: int
+) -> Events:
+    count = sum(len(starts) for starts, _ in places)
+    name = np.zeros(count, dtype=np.int32)
+    offset_ps, duration_ps = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    stats: list[tuple[Integers, ...]] = []
+    names = _numbers_by_id(plane.event_names, texts)
+    row = 0
+    for starts, ends in places:
+        for first in range(0, len(starts), _BLOCK):
+            block = slice(first, first + _BLOCK)
+            size = len(starts[block])
+            stat_places: list[tuple[Integers, Integers, Integers]] = []
+            for found in scan(buffer, starts[block], ends[block]):
+                rows, values = found.rows + row, found.value.view(np.int64)
+                for number, column in ((1, name), (2, offset_ps), (3, duration_ps)):
+                    mask = found.number == number
+                    if number == 1:
+                        values_of_number = names[
+                            np.minimum(found.value[mask], len(names) - 1).astype(np.intp)
+                        ]
+                    else:
+                        values_of_number = values[mask]
+                    column[rows[mask]] = values_of_number
+                mask = found.number == 4
+                if mask.any():
+                    stat_places.append((rows[mask], found.start[mask], found.start[mask] + values[mask]))
+            if stat_places:
+                stats.append(_read_stats(buffer, stat_places))
+            row += size
+    return Events(name, timestamp_ns, offset_ps, duration_ps, Stats(buffer, plane, count, stats))
+
+
+def _read_stats(buffer: Buffer, places: list[tuple[Integers, Integers, Integers]]) -> tuple[Integers, ...]:
+    event, starts, ends = (np.concatenate(column) for column in zip(*places, strict=True))
+    name, kind, value, end = (np.zeros(len(event), dtype=np.int64) for _ in range(4))
+    for found in scan(buffer, starts, ends):
+        is_name = found.number == 1
+        name[found.rows[is_name]] = found.value[is_name].view(np.int64)
+        rows = found.rows[~is_name]
+        kind[rows] = found.number[~is_name].astype(np.int64)
+        value[rows] = found.value[~is_name].view(np.int64)
+        end[rows] = found.start[~is_name]
+    return event.astype(np.int64), name, kind, value, end
+
+
+def _numbers_by_id(names: dict[int, str], texts: Texts) -> Numbers:
+    """A table from a name's number in the file to its number among the texts; the last entry is 'none'."""
+    known = {number: name for number, name in names.items() if 0 <= number < _MOST_NAMES}
+    table = np.zeros(max(known, default=0) + 2, dtype=np.int32)
+    table[np.fromiter(known, dtype=np.int64)] = texts.numbers(known.values())
+    return table

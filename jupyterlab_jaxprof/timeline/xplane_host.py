@@ -1,0 +1,270 @@
+"""The host's threads of an XPlane file: ranges, steps, compiles, API calls and the allocator's samples.
+
+XLA's recorder gives all of them as events of one kind, told apart by name and stats only. What JAX and XLA
+mark themselves is recognised by the form of its name (C++ scopes), by stats that only XLA writes, by a list
+of names, and by lying inside such an event; what is left was marked by the user.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .build import Texts, columns
+from .intervals import NONE, Intervals, union_of
+from .model import AllocatorSamples, ApiCalls, Compiles, Device, HostRanges, Numbers, RangeKind, Steps
+from .xplane_compiles import read_compiles
+from .xplane_format import Line
+
+PLANE = "/host:CPU"
+#: The magics' own wait for the devices (cell/barrier.py), which is no part of the program.
+FENCE = "jit_jaxprof_fence"
+_FENCE_NAME = re.compile(r".*\bjaxprof_fence\b|.*\bjit_jaxprof_fence\b")
+
+_RUNTIME_THREAD = re.compile(r"Host Threads|tf_|pjrt_|py_xla_|XLA|xla|tfrt|llvm|grpc|nccl|NCCL|GPU|cuda")
+_RUNTIME_NAME = re.compile(
+    r"""
+    .*::                                    # a C++ scope
+    | PjitFunction\(.*\)$ | PjRt | PJRT_ | Pjrt | XLA | Xla | Tfrt | TransferTo | TransferFrom | BFC
+    | ParseArguments$ | shard_args$ | device_put$ | DevicePut | np\.asarray\(jax\.Array\)$
+    | ExecuteReplicated | ExecuteSharded | Execute\b | ExecutePrepare | ExecuteHelper
+    | [Bb]atched_?[Cc]opy | [Bb]atched_?[Dd]evice_?[Pp]ut
+    | trace_to_jaxpr | lower_sharding_computation$ | lower_\w*computation$ | backend_compile | infer_params
+    | pickle_util\. | pmap_lib | copy_array_to_devices_with_sharding | _?device_put_ | JaxArray | PyArray
+    | Handle\ inputs | AllocateOutputBuffers | Build\ buffer | Resolve\ constant | CreateOutputs
+    | Wait\ for\ (donation|usage|rendezvous|LaunchOnDevice) | Wait:\ pending | InvokeRendezvous | Rendezvous
+    | ComputeSemaphore | Acquire\w*Clique | LockGpuClique | D2H\ Dispatch | H2D\ Dispatch
+    | ThreadpoolListener | ThunkExecutor | TaskDispatcher | RunInvariantCheckers | CompileSingleModule
+    | Compiling\ IR | PTX->CUBIN | BUFFER_FLUSH$ | <UNKNOWN>$ | RESOURCE$ | INSTRUMENTATION$ | OVERHEAD
+    | (pure|io|debug|python)_?callback(\.\d+)*$
+    | command_buffer | \[\d+\]\ | end:\ | .*:XLA\ GPU\ module$ | Memory(All|Deall)ocation$ | GC$
+    """,
+    re.VERBOSE,
+)
+#: These run Python in between, which may hold the user's own marks: PjitFunction traces.
+_OPEN_NAME = re.compile(r"PjitFunction\(|trace_to_jaxpr|infer_params")
+_CALLBACK = re.compile(r".*callback|xla_(ffi_)?python|.*PyCpuCallback|.*CpuCallback")
+_API_CALL = re.compile(r"cu(da)?[A-Z]\w*")
+#: Stats that XLA writes and that no annotation of a user's has.
+_RUNTIME_STATS = ("_src", "_ct", "_c", "_pt", "_p", "device_id", "hlo_op", "run_id", "allocator_name")
+#: Where XLA tells what a range is about.
+_DETAILS = ("hlo_module", "module_name", "module", "long_name")
+_ALLOCATOR = re.compile(r"GPU_(\d+)_bfc")
+
+
+class _Name(IntEnum):
+    """What an event's name says about it."""
+
+    OTHER = 0
+    PYTHON = 1
+    RUNTIME = 2
+    SKIPPED = 3
+    ALLOCATION = 4
+
+
+@dataclass(frozen=True)
+class ThreadContents:
+    """What one thread did; `thread` is its number in all columns. Fences' ranges tell what to leave out."""
+
+    ranges: HostRanges
+    calls: ApiCalls
+    steps: Steps
+    compiles: Compiles
+    allocator: AllocatorSamples
+    fence_calls: NDArray[np.int64]
+
+
+class HostReader:
+    """Reads threads, and remembers what it found out about names."""
+
+    def __init__(self, texts: Texts, origin_ns: int, devices: tuple[Device, ...]) -> None:
+        self._texts = texts
+        self._origin_ns = origin_ns
+        self._device_of = {device.ordinal: row for row, device in reversed(list(enumerate(devices)))}
+
+    def read(self, line: Line, thread: int) -> ThreadContents:
+        """Read one thread."""
+        events, stats = line.events, line.events.stats
+        start_ns, duration_ns = events.start_ns(self._origin_ns), events.duration_ns
+        used = np.flatnonzero(np.bincount(events.name)) if len(events) else np.zeros(0, dtype=np.intp)
+        all_texts = self._texts.all()
+        names = [all_texts[number] for number in used]
+        kind_of_name = np.zeros(len(all_texts), dtype=np.int8)
+        kind_of_name[used] = [_kind_of_name(name) for name in names]
+        kind = kind_of_name[events.name]
+
+        fences = _where(used, names, _FENCE_NAME, events.name)
+        fenced = union_of(start_ns[fences], duration_ns[fences]) if len(fences) else NONE
+        in_fence = fenced.contain(start_ns) if len(fenced) else np.zeros(len(events), dtype=np.bool_)
+        correlation = stats.integers("correlation_id")
+        is_call = (kind != _Name.PYTHON) & (correlation != 0)
+        is_call[_where(used, names, _API_CALL, events.name, full=True)] = True
+        is_step = stats.has(["step_num"]) & ~is_call & (kind == _Name.OTHER)
+        is_range = ~is_call & ~is_step & ~in_fence & (kind < _Name.SKIPPED)
+
+        range_kind = np.full(len(events), RangeKind.RUNTIME, dtype=np.int8)
+        range_kind[kind == _Name.PYTHON] = RangeKind.PYTHON
+        maybe = np.flatnonzero((kind == _Name.OTHER) & is_range & ~stats.has(_RUNTIME_STATS))
+        opaque = self._opaque(line, used, names, kind, start_ns, duration_ns)
+        callbacks = _where(used, names, _CALLBACK, events.name)
+        inside = union_of(start_ns[callbacks], duration_ns[callbacks]).contain(start_ns[maybe])
+        if not _RUNTIME_THREAD.match(line.name):
+            inside |= ~opaque.contain(start_ns[maybe])
+        marks = maybe[inside]
+        range_kind[marks] = RangeKind.ANNOTATION
+
+        new_names = np.arange(len(all_texts), dtype=np.int32)
+        python = [number for number, name in zip(used, names, strict=True) if name.startswith("$")]
+        new_names[python] = self._texts.numbers(all_texts[number][1:] for number in python)
+        name = new_names[events.name]
+        rows = np.flatnonzero(is_range)
+        return ThreadContents(
+            ranges=columns(
+                HostRanges,
+                thread=np.full(len(rows), thread),
+                kind=range_kind[rows],
+                name=name[rows],
+                start_ns=start_ns[rows],
+                duration_ns=duration_ns[rows],
+                detail=self._details(line, marks)[rows],
+            ),
+            calls=self._calls(thread, name, is_call & ~in_fence, start_ns, duration_ns, correlation),
+            steps=columns(
+                Steps,
+                thread=np.full(int(is_step.sum()), thread),
+                name=name[is_step],
+                number=stats.integers("step_num", missing=-1)[is_step],
+                start_ns=start_ns[is_step],
+                duration_ns=duration_ns[is_step],
+            ),
+            compiles=read_compiles(thread, events.name, used, names, start_ns, duration_ns, self._texts),
+            allocator=self._allocator(line, kind == _Name.ALLOCATION, start_ns),
+            fence_calls=correlation[is_call & in_fence],
+        )
+
+    def _opaque(
+        self,
+        line: Line,
+        used: NDArray[np.intp],
+        names: list[str],
+        kind: NDArray[np.int8],
+        start_ns: NDArray[np.float64],
+        duration_ns: NDArray[np.float64],
+    ) -> Intervals:
+        """When this thread ran XLA's own code, in which no user can have marked anything."""
+        is_open = np.zeros(len(kind), dtype=np.bool_)
+        is_open[_where(used, names, _OPEN_NAME, line.events.name)] = True
+        closed = (kind == _Name.RUNTIME) | (kind == _Name.OTHER) & line.events.stats.has(_RUNTIME_STATS)
+        rows = np.flatnonzero(closed & ~is_open)
+        return union_of(start_ns[rows], duration_ns[rows])
+
+    def _details(self, line: Line, marks: NDArray[np.intp]) -> Numbers:
+        stats = line.events.stats
+        detail = np.zeros(len(line.events), dtype=np.int32)
+        for name in _DETAILS:
+            detail = np.where(detail > 0, detail, stats.texts(name, self._texts))
+        chosen = np.zeros(len(line.events), dtype=np.bool_)
+        chosen[marks] = True
+        for row, values in stats.grouped(chosen):
+            shown = [f"{name}={value}" for name, value in values.items() if not name.startswith("_")]
+            detail[row] = self._texts.number(", ".join(shown))
+        return detail
+
+    def _calls(
+        self,
+        thread: int,
+        name: Numbers,
+        is_call: NDArray[np.bool_],
+        start_ns: NDArray[np.float64],
+        duration_ns: NDArray[np.float64],
+        correlation: NDArray[np.int64],
+    ) -> ApiCalls:
+        """The calls of CUDA's API. XLA names a launch like its kernel, so its own name is not known."""
+        rows = np.flatnonzero(is_call)
+        all_texts = self._texts.all()
+        unique, inverse = np.unique(name[rows], return_inverse=True)
+        told = [_call_name(all_texts[number]) for number in unique]
+        names = self._texts.numbers(call for call, _ in told)
+        launches = np.array([launch for _, launch in told], dtype=np.bool_)
+        return columns(
+            ApiCalls,
+            thread=np.full(len(rows), thread),
+            name=names[inverse],
+            start_ns=start_ns[rows],
+            duration_ns=duration_ns[rows],
+            correlation=correlation[rows],
+            launches=launches[inverse],
+        )
+
+    def _allocator(
+        self, line: Line, chosen: NDArray[np.bool_], start_ns: NDArray[np.float64]
+    ) -> AllocatorSamples:
+        stats = line.events.stats
+        allocators = stats.texts("allocator_name", self._texts)
+        all_texts = self._texts.all()
+        device_of = {
+            number: self._device_of.get(int(match[1]), -1)
+            for number in np.unique(allocators[chosen])
+            if (match := _ALLOCATOR.fullmatch(all_texts[number]))
+        }
+        device = np.array([device_of.get(number, -1) for number in allocators.tolist()], dtype=np.int32)
+        rows = np.flatnonzero(chosen & (device >= 0)) if len(device) else np.zeros(0, dtype=np.intp)
+        used, free = stats.integers("bytes_allocated"), stats.integers("bytes_available")
+        return columns(
+            AllocatorSamples,
+            device=device[rows],
+            time_ns=start_ns[rows],
+            in_use_bytes=used[rows],
+            peak_bytes=stats.integers("peak_bytes_in_use")[rows],
+            limit_bytes=(used + free)[rows],
+            fragmentation=stats.floats("fragmentation")[rows],
+        )
+
+
+def _kind_of_name(name: str) -> _Name:
+    if name.startswith("$"):
+        return _Name.PYTHON
+    if name in ("MemoryAllocation", "MemoryDeallocation"):
+        return _Name.ALLOCATION
+    if name.startswith(("ThreadpoolListener::", "end: ")):
+        return _Name.SKIPPED
+    return _Name.RUNTIME if _RUNTIME_NAME.match(name) else _Name.OTHER
+
+
+def _call_name(name: str) -> tuple[str, bool]:
+    """An API call's name, and whether it launches."""
+    if name.startswith(("Memcpy", "Memset")):
+        return name, False
+    if match := _API_CALL.match(name):
+        return match[0], match[0].startswith(("cuGraphLaunch", "cudaGraphLaunch", "cuLaunchKernel"))
+    return "kernel launch", True
+
+
+def _where(
+    used: NDArray[np.intp], names: list[str], pattern: re.Pattern[str], name: Numbers, *, full: bool = False
+) -> NDArray[np.intp]:
+    """The events whose name matches."""
+    match = pattern.fullmatch if full else pattern.match
+    wanted = [number for number, text in zip(used.tolist(), names, strict=True) if match(text)]
+    if not wanted:
+        return np.zeros(0, dtype=np.intp)
+    chosen = np.zeros(int(used[-1]) + 1, dtype=np.bool_)
+    chosen[wanted] = True
+    return np.flatnonzero(chosen[name])
+
+
+def modules_being_compiled(line: Line, texts: Texts) -> Iterator[tuple[int, str]]:
+    """Events that name the module that XLA compiles: their rows and the function's name."""
+    all_texts = texts.all()
+    names = {
+        number: match[1]
+        for number in np.unique(line.events.name).tolist()
+        if (match := re.search(r" \(jit_(\w+)\)$", all_texts[number]))
+    }
+    for row in np.flatnonzero(np.isin(line.events.name, list(names))).tolist():
+        yield row, names[int(line.events.name[row])]
