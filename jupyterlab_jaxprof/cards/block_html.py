@@ -65,12 +65,12 @@ def _findings(block: Findings) -> str:
 def _finding(finding: Finding) -> str:
     """Write the title, cost and first evidence in sight, and what is told of it below when it is opened."""
     first, *others = finding.evidence or ("",)
-    brief = f'<span class="jx-brief">{_text(first)}</span>' if first else ""
+    brief = f'<span class="jx-brief">{_sentence(first)}</span>' if first else ""
     cost = f' <span class="jx-cost">{_text(finding.cost)}</span>' if finding.cost else ""
-    parts = [f'<p class="jx-brief">{_text(sentence)}</p>' for sentence in others]
-    parts += [f"<p>{_text(finding.meaning)}</p>" if finding.meaning else ""]
+    parts = [f'<p class="jx-brief">{_sentence(sentence)}</p>' for sentence in others]
+    parts += [f"<p>{_sentence(finding.meaning)}</p>" if finding.meaning else ""]
     if finding.remedies:
-        items = "".join(f"<li>{_text(remedy)}</li>" for remedy in finding.remedies)
+        items = "".join(f"<li>{_sentence(remedy)}</li>" for remedy in finding.remedies)
         parts.append(f'<p class="jx-label">What to try</p><ul>{items}</ul>')
     if finding.places:
         places = _text("; ".join(finding.places))
@@ -79,9 +79,18 @@ def _finding(finding: Finding) -> str:
         parts.append(f'<p class="jx-document">More on this: <code>{_text(finding.document)}</code></p>')
     return (
         f'<details class="jx-finding jx-{finding.level}"{" open" if finding.is_open else ""}>'
-        f'<summary><strong class="jx-finding-title">{_text(finding.title)}</strong>{cost}{brief}</summary>'
+        f'<summary><strong class="jx-finding-title">{_sentence(finding.title)}</strong>'
+        f"{cost}{brief}</summary>"
         f'<div class="jx-told">{"".join(parts)}</div></details>'
     )
+
+
+def _sentence(text: str) -> str:
+    """Write a sentence, with what stands in it between a pair of backticks as code."""
+    parts = _text(text).split("`")
+    if len(parts) % 2 == 0:  # one without its other
+        return "`".join(parts)
+    return "".join(f"<code>{part}</code>" if number % 2 else part for number, part in enumerate(parts))
 
 
 def _figures(block: Figures) -> str:

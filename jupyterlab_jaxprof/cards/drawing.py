@@ -14,9 +14,8 @@ from . import units
 from .blocks import Drawing, Lane, Mark
 
 MAX_LANES = 16
-MAX_SPANS = 150
-MAX_NAMED = 16
-MAX_GAPS = 24
+#: Of all lanes together, so that a card stays small: spans, and marks with a tooltip.
+SPANS, MARKS = 1200, 160
 MAX_CAUSES = 4
 _FINEST = 1 / 1000  # of the width: what is closer together is drawn as one
 
@@ -35,7 +34,8 @@ def block(timeline: Data) -> Drawing | None:
     gaps = [gap for gap in _mappings(drawing.get("gaps")) if scale.interval(_ends(gap)) is not None]
     tones, causes = _causes(gaps)
     shares = {row.get("device"): row.get("busy_share") for row in _mappings(timeline.get("devices"))}
-    shown = [_lane(lane, gaps, tones, shares, scale) for lane in lanes[:MAX_LANES]]
+    most = _Most(len(lanes[:MAX_LANES]))
+    shown = [_lane(lane, gaps, tones, shares, scale, most) for lane in lanes[:MAX_LANES]]
     if not any(lane.spans for lane in shown):
         return None
     hidden = len(lanes) - len(shown)
@@ -48,6 +48,14 @@ def block(timeline: Data) -> Drawing | None:
         causes=causes,
         more=f"and {units.count(hidden, 'more lane')}" if hidden > 0 else "",
     )
+
+
+class _Most:
+    """How many spans and marks one of so many lanes may have."""
+
+    def __init__(self, lanes: int) -> None:
+        self.spans = min(SPANS // max(lanes, 1), 150)
+        self.marks = min(MARKS // max(2 * lanes, 1), 20)
 
 
 class _Scale:
@@ -67,18 +75,23 @@ class _Scale:
 
 
 def _lane(
-    lane: Data, gaps: Sequence[Data], tones: Mapping[str, int], shares: Mapping[Any, Any], scale: _Scale
+    lane: Data,
+    gaps: Sequence[Data],
+    tones: Mapping[str, int],
+    shares: Mapping[Any, Any],
+    scale: _Scale,
+    most: _Most,
 ) -> Lane:
     label, kind = str(lane.get("label") or ""), str(lane.get("kind") or "")
     intervals = list(_intervals(lane, scale))
     own = [gap for gap in gaps if gap.get("device") == label] if kind == "device" else []
-    own = sorted(own, key=_length, reverse=True)[:MAX_GAPS]
-    named = sorted((one for one in intervals if one[2]), key=lambda one: one[0] - one[1])[:MAX_NAMED]
+    own = sorted(own, key=_length, reverse=True)[: most.marks]
+    named = sorted((one for one in intervals if one[2]), key=lambda one: one[0] - one[1])[: most.marks]
     return Lane(
         label=label,
         kind=kind,
         value=units.share(shares[label]) if kind == "device" and shares.get(label) is not None else "",
-        spans=_merged(intervals, keep_apart=kind == "steps"),
+        spans=_merged(intervals, most.spans, keep_apart=kind == "steps"),
         named=[Mark(*one) for one in sorted(named)],
         gaps=[mark for gap in sorted(own, key=_ends) if (mark := _gap(gap, tones, scale)) is not None],
     )
@@ -90,14 +103,16 @@ def _intervals(lane: Data, scale: _Scale) -> Iterable[Interval]:
         if ends is None:
             continue
         label = str(item[2] or "") if len(item) > 2 else ""
+        if label and lane.get("kind") == "steps":  # a step's label is its number
+            label = f"{lane.get('label') or 'step'} {label}"
         told = f"{label}: {units.duration(item[1] - item[0])}" if label else ""
         yield (*ends, told)
 
 
-def _merged(intervals: Iterable[Interval], *, keep_apart: bool) -> list[tuple[float, float]]:
-    """Join what the eye can't tell apart, and ever coarser until no more than MAX_SPANS are left."""
+def _merged(intervals: Iterable[Interval], most: int, *, keep_apart: bool) -> list[tuple[float, float]]:
+    """Join what the eye can't tell apart, and ever coarser until no more than `most` are left."""
     spans = sorted((start, end) for start, end, _ in intervals)
-    distance = 0.0 if keep_apart and len(spans) <= MAX_SPANS else _FINEST
+    distance = 0.0 if keep_apart and len(spans) <= most else _FINEST
     while True:
         joined: list[tuple[float, float]] = []
         for start, end in spans:
@@ -105,7 +120,7 @@ def _merged(intervals: Iterable[Interval], *, keep_apart: bool) -> list[tuple[fl
                 joined[-1] = (joined[-1][0], max(joined[-1][1], end))
             else:
                 joined.append((start, end))
-        if len(joined) <= MAX_SPANS:
+        if len(joined) <= most:
             return joined
         distance = max(distance, _FINEST) * 2
 

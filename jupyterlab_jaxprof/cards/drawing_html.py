@@ -9,11 +9,12 @@ from collections.abc import Iterable
 from html import escape
 
 from .blocks import Drawing, Lane, Mark
-from .printable import MAX_CELL, printable
+from .printable import printable
 
 _WIDTH = 1000
 _HEIGHT = 12
 _LEAST = 1.5
+_MAX_TOOLTIP = 80
 _KINDS = ("steps", "compiles", "device", "copies", "collectives", "host")
 
 
@@ -61,7 +62,7 @@ def _path(spans: Iterable[tuple[float, float]], kind: str) -> str:
 def _rect(mark: Mark, kind: str) -> str:
     return (
         f'<rect class="{kind}" x="{_place(mark.start)}" y="0" width="{_length(mark.start, mark.end)}" '
-        f'height="{_HEIGHT}"><title>{escape(printable(mark.label, MAX_CELL))}</title></rect>'
+        f'height="{_HEIGHT}"><title>{escape(printable(mark.label, _MAX_TOOLTIP))}</title></rect>'
     )
 
 

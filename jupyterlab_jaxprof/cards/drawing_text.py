@@ -19,7 +19,7 @@ def lines_of(drawing: Drawing, paper: Paper) -> list[str]:
     """Write a line for each lane, the axis, and which letter stands for which cause of a gap."""
     labels = [_shortened(printable(lane.label)) for lane in drawing.lanes]
     width = max(map(len, labels))
-    cells = min(paper.width - width - 10, _MAX_CELLS)
+    cells = max(min(paper.width - width - 14, _MAX_CELLS), 8)
     lines = [
         f"  {label:<{width}}  {_cells(lane, cells)}  {printable(lane.value)}".rstrip()
         for label, lane in zip(labels, drawing.lanes, strict=True)

@@ -9,8 +9,9 @@ from typing import Any, cast
 from . import units
 from .blocks import Finding, Findings, Level
 
-MAX_FINDINGS = 12
-MAX_SENTENCES = 8
+MAX_FINDINGS = 10
+MAX_SENTENCES = 5
+MAX_SENTENCE = 400
 MAX_PLACES = 3
 
 Data = Mapping[str, Any]
@@ -44,20 +45,25 @@ def level(finding: Data) -> Level:
 def _finding(finding: Data, window_ms: float) -> Finding:
     document = str(finding.get("doc") or "")
     return Finding(
-        title=str(finding.get("title") or finding.get("id") or ""),
+        title=_cut(finding.get("title") or finding.get("id")),
         level=level(finding),
         cost=cost(finding),
         evidence=_sentences(finding.get("evidence")),
-        meaning=str(finding.get("meaning") or ""),
+        meaning=_cut(finding.get("meaning")),
         remedies=_sentences(finding.get("next")),
         places=[_place(place, window_ms) for place in _mappings(finding.get("ranges"))[:MAX_PLACES]],
         document=f"docs/{document}.md" if document else "",
     )
 
 
+def _cut(sentence: Any) -> str:
+    text = str(sentence or "")
+    return text if len(text) <= MAX_SENTENCE else text[:MAX_SENTENCE] + "…"
+
+
 def _sentences(value: Any) -> list[str]:
     items = cast("Sequence[Any]", value or ())
-    return [str(item) for item in items if item][:MAX_SENTENCES]
+    return [_cut(item) for item in items if item][:MAX_SENTENCES]
 
 
 def _mappings(value: Any) -> list[Data]:

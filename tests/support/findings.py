@@ -88,8 +88,8 @@ def timeline(text: str = "load_data", steps: int = 6) -> dict[str, Any]:
             "end_ms": 1203.2 + STEP_MS * steps,
             "lanes": [
                 {
-                    "label": "steps", "kind": "steps",
-                    "intervals": [[at, at + 31.5, f"{text} {number}"] for number, at in enumerate(starts)],
+                    "label": text, "kind": "steps",
+                    "intervals": [[at, at + 31.5, str(number)] for number, at in enumerate(starts)],
                 },
                 {"label": "compiles", "kind": "compiles", "intervals": []},
                 {"label": "GPU 0", "kind": "device", "intervals": ops},
