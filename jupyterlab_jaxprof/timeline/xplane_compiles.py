@@ -60,16 +60,10 @@ def read_compiles(
     phases = union_of(starts[is_phase], (ends - starts)[is_phase])
     calls = union_of(*_with_phases(starts, ends, (roles == _CALL) & (phases.covered(starts, ends) > 0)))
     kept = is_phase | calls.contain(starts)
-    order = np.lexsort((-ends[kept], starts[kept]))
-    events = [
-        (
-            float(starts[kept][i]),
-            float(ends[kept][i]),
-            int(roles[kept][i]),
-            functions.get(int(name[rows[kept][i]]), ""),
-        )
-        for i in order
-    ]
+    rows, starts, ends, roles = rows[kept], starts[kept], ends[kept], roles[kept]
+    order = np.lexsort((-ends, starts))
+    told = (functions.get(number, "") for number in name[rows[order]].tolist())
+    events = list(zip(starts[order].tolist(), ends[order].tolist(), roles[order].tolist(), told, strict=True))
     found = _walk(events)
     return columns(
         Compiles,

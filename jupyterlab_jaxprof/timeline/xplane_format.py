@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -162,40 +163,48 @@ def read_plane(buffer: Buffer, place: Field) -> Plane:
     """Read a plane without its events. Raises DamagedError."""
     plane = Plane()
     own_stats: list[Field] = []
+    event_names: list[Field] = []
+    stat_names: list[Field] = []
+    lists = {3: plane.lines, 4: event_names, 5: stat_names, 6: own_stats}
     for part in fields(buffer, place.start, place.end):
         if part.number == 1:
             plane.number = part.value
         elif part.number == 2:
             plane.name = buffer.text(part.start, part.end)
-        elif part.number == 3:
-            plane.lines.append(part)
-        elif part.number == 4:
-            number, name, stats = _metadata(buffer, part, stats_field=5)
-            plane.event_names[number] = name
-            if stats:
-                plane.event_stats[number] = stats
-        elif part.number == 5:
-            number, name, _ = _metadata(buffer, part, stats_field=0)
-            plane.stat_names[number] = name
-        elif part.number == 6:
-            own_stats.append(part)
+        elif part.number in lists and part.wire_type == LENGTH:
+            lists[part.number].append(part)
+    plane.event_names, plane.event_stats = _names(buffer, event_names, stats_field=5)
+    plane.stat_names, _ = _names(buffer, stat_names, stats_field=0)
     plane.stats = dict(read_stat(buffer, part, plane.stat_names) for part in own_stats)
     return plane
 
 
-def _metadata(buffer: Buffer, entry: Field, stats_field: int) -> tuple[int, str, list[Field]]:
-    """Read an entry of a map from numbers to names."""
-    number, name, stats = 0, "", list[Field]()
-    for part in fields(buffer, entry.start, entry.end):
-        if part.number == 1:
-            number = part.value
-        elif part.number == 2:
-            for inner in fields(buffer, part.start, part.end):
-                if inner.number == 2:
-                    name = buffer.text(inner.start, inner.end)
-                elif inner.number == stats_field:
-                    stats.append(inner)
-    return number, name, stats
+def _names(
+    buffer: Buffer, entries: list[Field], stats_field: int
+) -> tuple[dict[int, str], dict[int, list[Field]]]:
+    """Read a map from numbers to names; and the stats that belong to a name, by its number."""
+    numbers, starts, ends = (np.zeros(len(entries), dtype=np.int64) for _ in range(3))
+    places = [np.array([place(entry) for entry in entries], dtype=np.int64) for place in (_start, _end)]
+    for found in scan(buffer, *places):
+        is_number, is_value = found.number == 1, found.number == 2
+        numbers[found.rows[is_number]] = found.value[is_number].view(np.int64)
+        starts[found.rows[is_value]] = found.start[is_value]
+        ends[found.rows[is_value]] = (found.start + found.value.view(np.int64))[is_value]
+    names: dict[int, str] = {}
+    stats: dict[int, list[Field]] = {}
+    for found in scan(buffer, starts, ends):
+        for number, field_number, length, start in zip(
+            *(column.tolist() for column in (numbers[found.rows], found.number, found.value, found.start)),
+            strict=True,
+        ):
+            if field_number == 2:
+                names[number] = buffer.text(start, start + length)
+            elif field_number == stats_field:
+                stats.setdefault(number, []).append(Field(stats_field, LENGTH, length, start, start + length))
+    return names, stats
+
+
+_start, _end = attrgetter("start"), attrgetter("end")
 
 
 def read_stat(buffer: Buffer, place: Field, names: dict[int, str]) -> tuple[str, Value]:
@@ -226,7 +235,7 @@ def read_line(buffer: Buffer, place: Field, plane: Plane, texts: Texts) -> Line:
     places: list[tuple[Integers, Integers]] = []
     at = place.start
     while at < place.end:
-        if buffer.bytes[at] == _EVENT_TAG:
+        if buffer[at] == _EVENT_TAG:
             starts, ends, stop = events(buffer, at, place.end)
             if stop == at:
                 raise DamagedError

@@ -205,19 +205,18 @@ class HostReader:
         self, line: Line, chosen: NDArray[np.bool_], start_ns: NDArray[np.float64]
     ) -> AllocatorSamples:
         stats = line.events.stats
-        allocators = stats.texts("allocator_name", self._texts)
+        candidates = np.flatnonzero(chosen)
+        allocators = stats.texts("allocator_name", self._texts)[candidates]
         all_texts = self._texts.all()
-        device_of = {
-            number: self._device_of.get(int(match[1]), -1)
-            for number in np.unique(allocators[chosen])
-            if (match := _ALLOCATOR.fullmatch(all_texts[number]))
-        }
-        device = np.array([device_of.get(number, -1) for number in allocators.tolist()], dtype=np.int32)
-        rows = np.flatnonzero(chosen & (device >= 0)) if len(device) else np.zeros(0, dtype=np.intp)
+        unique, inverse = np.unique(allocators, return_inverse=True)
+        matches = [_ALLOCATOR.fullmatch(all_texts[number]) for number in unique]
+        known = [self._device_of.get(int(match[1]), -1) if match else -1 for match in matches]
+        device = np.array(known, dtype=np.int32)[inverse]
+        rows, device = candidates[device >= 0], device[device >= 0]
         used, free = stats.integers("bytes_allocated"), stats.integers("bytes_available")
         return columns(
             AllocatorSamples,
-            device=device[rows],
+            device=device,
             time_ns=start_ns[rows],
             in_use_bytes=used[rows],
             peak_bytes=stats.integers("peak_bytes_in_use")[rows],
