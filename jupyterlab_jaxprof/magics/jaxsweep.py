@@ -115,7 +115,10 @@ class _Errors:
         if type(error).__name__ in self._told:
             return
         traceback = without_our_frames(self._shell, error)
-        lines: Any = self._shell.InteractiveTB.structured_traceback(type(error), error, traceback)
+        formatter: Any = self._shell.InteractiveTB
+        kept = getattr(formatter, "tb", None)  # it keeps the traceback, with all that its frames hold
+        lines = formatter.structured_traceback(type(error), error, traceback)
+        formatter.tb = kept
         self._told[type(error).__name__] = f"At {label}, the cell raised:\n" + "\n".join(lines) + "\n"
 
     def show(self) -> None:

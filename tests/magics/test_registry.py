@@ -55,7 +55,11 @@ def ours(shell):
     return found, len(transformers), wrapped
 
 
-ALL = ({"%jaxtrace", "%%jaxtrace", "%jaxtime", "%%jaxtime", "%jaxprof"}, 1, True)
+ALL = (
+    {"%jaxtrace", "%%jaxtrace", "%jaxtime", "%%jaxtime", "%%jaxsweep", "%jaxmem", "%jaxprof"},
+    1,
+    True,
+)
 NONE = (set(), 0, False)
 
 
@@ -156,7 +160,8 @@ def test_anothers_cell_magic_below_other_code_is_not_ours_to_explain(shell):
 def test_status_without_loading(shell):
     assert {str(row) for row in status(shell.ip)} == {
         "%jaxtrace is not loaded.", "%%jaxtrace is not loaded.", "%jaxprof is not loaded.",
-        "%jaxtime is not loaded.", "%%jaxtime is not loaded.",
+        "%jaxtime is not loaded.", "%%jaxtime is not loaded.", "%%jaxsweep is not loaded.",
+        "%jaxmem is not loaded.",
     }  # fmt: skip
 
 

@@ -1,0 +1,228 @@
+"""%%jaxsweep in a real shell."""
+
+from __future__ import annotations
+
+import gc
+import json
+import weakref
+
+import pytest
+
+from jupyterlab_jaxprof.captures import Record, Status, Store
+from jupyterlab_jaxprof.magics.jaxsweep_progress import Progress
+from tests.support.shells import running_shell
+
+SETUP = """
+import jax, jax.numpy as jnp, time
+@jax.jit
+def product(x):
+    return x @ x.T
+seen = []
+"""
+QUICK = "-r 2 --loops 1 --warmup 0"
+
+
+@pytest.fixture
+def shell(tmp_path, monkeypatch):
+    monkeypatch.setenv("JAXPROF_DIR", str(tmp_path / "store"))
+    with running_shell("jupyterlab_jaxprof") as shell:
+        shell.run(SETUP)
+        yield shell
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "store")
+
+
+def newest(store) -> Record:
+    return store.list().rows[0].record
+
+
+def points(store) -> list[dict]:
+    return [point for series in newest(store).summary["sweep"]["series"] for point in series["points"]]
+
+
+def test_a_row_for_each_value_with_its_time_rate_compiling_and_memory(shell, store):
+    shell.run("n = 'mine'")
+    outcome = shell.run(
+        "%%jaxsweep 'sizes of n' n=16,64,256 --rate n --save s\n"
+        "x = jnp.ones((n, 8))\nseen.append(n)\nprint('seen', n)\nproduct(x)"
+    )
+    assert (outcome.error, outcome.result.result) == (None, None)
+    assert shell.names["n"] == "mine"
+    assert list(dict.fromkeys(shell.names["seen"])) == [16, 64, 256]
+    assert all(shell.names["seen"].count(n) > 5 for n in (16, 64, 256))
+    assert outcome.text.count("seen ") == 3  # the repeats' output is swallowed
+    record = newest(store)
+    assert (record.kind, record.name, record.status) == ("sweep", "sizes of n", Status.OK)
+    assert record.summary["sentence"] == str(shell.names["s"])
+    assert record.summary["sentence"].startswith("3 values of n: the rate ")
+    assert record.summary["headline"]["unit"] == "n/s"
+    for point, n in zip(points(store), (16, 64, 256), strict=True):
+        assert (point["value"], point["ending"]) == (str(n), "ok")
+        assert point["samples"] >= 5
+        assert point["rate"] == pytest.approx(n / point["median_ms"] * 1e3)
+        assert point["compiling_ms"] > 0
+        # argument, output and temporary bytes of the one program
+        assert n * 8 * 4 + n * n * 4 <= point["need_bytes"] <= 4 * (n * 8 * 4 + n * n * 4)
+        assert point["peak_bytes"] is None  # a CPU tells none
+    for fact in ("n/s", "compiling", "largest program", "quartiles", "n=256", "Rate, n/s"):
+        assert fact in outcome.text
+    assert Record.from_json(json.loads(json.dumps(record.to_json()))) == record
+    result = shell.names["s"].to_dict()
+    json.dumps(result)
+    assert [point["values"] for point in result["points"]] == [{"n": 16}, {"n": 64}, {"n": 256}]
+
+
+def test_what_was_compiled_before_is_told_and_fresh_compiles_it(shell, store):
+    cell = "n=16,32 -r 1 --loops 1\nproduct(jnp.ones((n, 8)));"
+    assert "Nothing was compiled" not in shell.run(f"%%jaxsweep {cell}").text
+    assert "Nothing was compiled: it had been before" in shell.run(f"%%jaxsweep {cell}").text
+    assert [point["need_bytes"] for point in points(store)] == [None, None]
+    assert [point["compiling_ms"] for point in points(store)] == [0, 0]
+    assert "Nothing was compiled" not in shell.run(f"%%jaxsweep --fresh {cell}").text
+    assert all(point["need_bytes"] and point["compiling_ms"] for point in points(store))
+
+
+def test_running_out_of_memory_is_a_row_and_not_the_end(shell, store):
+    outcome = shell.run(f"%%jaxsweep power=4,50,6 {QUICK} --rate power\nx = jnp.zeros(1 << power)")
+    assert outcome.error is None
+    assert "power" not in shell.names
+    assert [point["ending"] for point in points(store)] == ["ok", "out of memory", "ok"]
+    assert "RESOURCE_EXHAUSTED" in points(store)[1]["error"]
+    assert newest(store).status is Status.OK
+    assert newest(store).summary["sentence"].endswith("power=50 ran out of memory.")
+    assert "out of memory: " in outcome.text
+    assert "Traceback" not in outcome.text
+
+
+def test_an_error_at_some_values_is_a_row_and_its_traceback_is_printed_once(shell, store):
+    cell = f"%%jaxsweep n=1,0,2,0 {QUICK}\nseen.append(n)\n1 / n"
+    outcome = shell.run(cell)
+    assert outcome.error is None
+    assert [point["ending"] for point in points(store)] == ["ok", "failed", "ok", "failed"]
+    assert outcome.text.count("ZeroDivisionError                         Traceback") == 1
+    assert "At n=0, the cell raised:" in outcome.text
+    assert "----> 3 1 / n" in outcome.text
+    assert "jupyterlab_jaxprof/" not in outcome.text
+    record = newest(store)
+    assert record.status is Status.PARTIAL
+    assert record.reason == "n=0 and n=0 failed: ZeroDivisionError: division by zero."
+    assert "n" not in shell.names
+
+
+def test_an_error_at_every_value_is_the_cells(shell, store):
+    outcome = shell.run(f"%%jaxsweep n=1,2 {QUICK}\nseen.append(n)\nundefined")
+    assert isinstance(outcome.error, NameError)
+    assert outcome.text.count("Traceback") == 1
+    assert "jupyterlab_jaxprof/" not in outcome.text
+    assert shell.names["seen"] == [1, 2]
+    assert newest(store).status is Status.FAILED
+    assert "n" not in shell.names
+
+
+def test_ctrl_c_keeps_what_was_measured_and_puts_the_names_back(shell, store):
+    shell.run("n = 7")
+    with shell.interrupted_when("third"):
+        outcome = shell.run(
+            f"%%jaxsweep n=1,2,3,4 {QUICK} --save s\nseen.append(n)\n"
+            "if n == 3:\n    print('third')\n    time.sleep(60)"
+        )
+    assert isinstance(outcome.error, KeyboardInterrupt)
+    assert [point["ending"] for point in points(store)] == ["ok", "ok", "interrupted"]
+    record = newest(store)
+    assert (record.status, record.reason) == (Status.INTERRUPTED, "Interrupted: 2 of 4 were measured.")
+    assert record.summary["sentence"].startswith("3 of 4 values of n: the shortest call takes ")
+    assert len(shell.names["s"].measured) == 2
+    assert (shell.names["n"], 4 in shell.names["seen"]) == (7, False)
+
+
+def test_several_names_make_series(shell, store):
+    shell.run("base = 4")
+    outcome = shell.run(
+        f"%%jaxsweep n=range(1, 3) kind='float32', jnp.bfloat16 k=base {QUICK}\n"
+        "seen.append((n, k)); x = jnp.ones((n, k), kind)"
+    )
+    series = newest(store).summary["sweep"]["series"]
+    assert [one["label"] for one in series] == ["kind=float32, k=4", "kind=jnp.bfloat16, k=4"]
+    assert [one["along"] for one in series] == ["n", "n"]
+    assert [[point["value"] for point in one["points"]] for one in series] == [["1", "2"]] * 2
+    assert "kind=jnp.bfloat16, k=4, n=2" in outcome.text
+    shell.run(f"%%jaxsweep n=1,2 k=4,5,6 --by n {QUICK}\nseen.append((n, k))")
+    series = newest(store).summary["sweep"]["series"]
+    assert [(one["label"], one["along"], len(one["points"])) for one in series] == [
+        ("n=1", "k", 3),
+        ("n=2", "k", 3),
+    ]
+
+
+def test_a_body_that_can_not_be_repeated_says_so_at_its_value(shell, store):
+    shell.run("up = jax.jit(lambda p: p + 1, donate_argnums=0)\np = jnp.ones(9)")
+    outcome = shell.run("%%jaxsweep n=1,2 -r 3\nq = up(p * n if n == 2 else p)")
+    first, second = points(store)
+    assert "donated or deleted p" in first["stopped"]
+    assert (first["median_ms"], second["ending"]) == (None, "failed")
+    assert newest(store).status is Status.PARTIAL
+    assert "deleted" in outcome.text
+
+
+def test_what_can_mislead_is_told(shell):
+    text = shell.run(f"%%jaxsweep n=1,2 {QUICK} --rate nothing\nseen.append(0)").text
+    assert "The cell's own lines do not use n." in text
+    assert "--rate nothing can't be used: NameError" in text
+    assert "The cell itself assigns to n" in shell.run(f"%%jaxsweep n=1,2 {QUICK}\nn = n + 1").text
+
+
+def test_nothing_of_the_cells_is_kept(shell):
+    class Holder:
+        pass
+
+    held = []
+
+    def make(fail):
+        holder = Holder()
+        held.append(weakref.ref(holder))
+        if fail:
+            raise ValueError("made in vain")
+        return holder
+
+    shell.names["make"] = make
+    shell.run(f"%%jaxsweep n=0,1 {QUICK} --save s\nmake(n == 1)")
+    gc.collect()
+    assert len(held) == 4
+    assert [reference() for reference in held] == [None] * len(held)
+
+
+@pytest.mark.parametrize(
+    ("cell", "told"),
+    [
+        ("%%jaxsweep n=1,2\nseen.append(1\n", "SyntaxError"),
+        ("%%jaxsweep n=1,2\n", "there is nothing to run"),
+        ("%%jaxsweep n=nothing\nseen.append(n)", "(NameError: name 'nothing' is not defined) in n=nothing"),
+        ("%%jaxsweep n=1,,2\nseen.append(n)", "the values of n can't be read (SyntaxError"),
+        ("%%jaxsweep n=[]\nseen.append(n)", "gives no value"),
+        ("%%jaxsweep n=range(40) k=range(40)\nseen.append(n)", "these are 1,600 combinations"),
+        ("%%jaxsweep n=1,2 --help\nseen.append(n)", "The cell was not run."),
+        ("%%jaxsweep n=1,2 --rate 1+\nseen.append(n)", "--rate takes a Python expression, and '1+' is none"),
+    ],
+)
+def test_what_is_wrong_is_told_before_anything_runs(shell, store, cell, told):
+    outcome = shell.run(cell)
+    assert told in outcome.text
+    assert "jupyterlab_jaxprof/" not in outcome.text
+    assert (shell.names["seen"], list(store.list().rows)) == ([], [])
+
+
+def test_a_terminal_shows_a_bar_and_takes_it_away(monkeypatch, capsys):
+    import sys
+
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    progress = Progress(None, None, 4)  # type: ignore[arg-type] - a terminal needs neither
+    progress.show(1, "batch=8")
+    progress.clear()
+    progress.clear()
+    shown = capsys.readouterr().err
+    assert shown.endswith("\r\x1b[K")
+    assert "██████░░░░░░░░░░░░░░░░░░ 1/4  batch=8" in shown
+    assert shown.count("\x1b[K") == 2
