@@ -1,0 +1,136 @@
+"""What all patterns need to know of a timeline, found once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jupyterlab_jaxprof.timeline.intervals import NONE, Intervals
+from jupyterlab_jaxprof.timeline.model import Floats, Timeline
+
+from . import thresholds
+from .devices import DeviceUse, use_of_devices
+from .fence import without_fence
+from .finding import Level, Range
+from .gaps import Cause, IdleTime, Waits, explain_idle, find_waits
+from .host import HostUse, use_of_hosts
+from .programs import Programs, find_programs
+from .window import StepTable, Window, choose_window, main_steps
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """A timeline without this project's fence, and what follows from it in the window."""
+
+    timeline: Timeline
+    fenced: Intervals
+    steps: StepTable | None
+    window: Window
+    devices: list[DeviceUse]
+    hosts: dict[int, HostUse]
+    waits: dict[int, Waits]
+    programs: Programs
+    idle: list[IdleTime]
+
+    @cached_property
+    def host(self) -> HostUse:
+        """The host that leads: that of the steps, else of the first device."""
+        if self.steps is not None:
+            return self.hosts[self.steps.process]
+        if self.devices:
+            return self.hosts[self.devices[0].process]
+        return next(iter(self.hosts.values()), HostUse(process=0, thread=-1))
+
+    @cached_property
+    def busy_share(self) -> float:
+        """The devices' mean busy share of the window."""
+        if not self.devices or self.window.length_ns <= 0:
+            return 0.0
+        return self.mean(lambda use: use.busy.total_ns) / self.window.length_ns
+
+    @cached_property
+    def compiling(self) -> Intervals:
+        """When any of the processes compiled."""
+        compiling = NONE
+        for host in self.hosts.values():
+            compiling = compiling | host.compiling
+        return compiling
+
+    @cached_property
+    def steady_ns(self) -> float:
+        """The window without what was compiled: what repeats is judged by its share of this."""
+        return max(self.window.length_ns - self.compiling.total_ns, 1.0)
+
+    @cached_property
+    def step_count(self) -> int:
+        """How many steps are marked; 0 where none are."""
+        return 0 if self.steps is None else len(self.steps)
+
+    def mean(self, measure: Callable[[DeviceUse], float]) -> float:
+        """Give the mean of something over the devices that worked."""
+        return float(np.mean([measure(use) for use in self.devices])) if self.devices else 0.0
+
+    def idle_ns(self, *causes: Cause) -> float:
+        """Give how long the devices rested for these causes, as the mean of the devices."""
+        return float(np.mean([idle.of(*causes).total_ns for idle in self.idle])) if self.idle else 0.0
+
+    def share(self, lost_ns: float) -> float:
+        """Give the share of the window."""
+        return lost_ns / self.window.length_ns if self.window.length_ns > 0 else 0.0
+
+    def level(self, lost_ns: float) -> Level | None:
+        """Judge time that is lost again and again; None where it is too little to speak of.
+
+        It counts as a share of the time outside compiling: what was compiled once here won't be in a longer
+        run. Where hardly anything but compiling was recorded, it is a note.
+        """
+        steady = lost_ns / self.steady_ns
+        if steady < thresholds.NOTE_SHARE:
+            return None
+        if steady < thresholds.PROBLEM_SHARE:
+            return Level.NOTE
+        mostly_steady = self.steady_ns >= 0.5 * self.window.length_ns
+        return (
+            Level.PROBLEM if mostly_steady or self.share(lost_ns) >= thresholds.PROBLEM_SHARE else Level.NOTE
+        )
+
+    def in_every_step(self, times_ns: Floats | NDArray[np.float64]) -> bool:
+        """Tell whether something that begins at these times happens in (nearly) every step.
+
+        A step lasts to the next one's start. Without steps it can't be told, and is taken for true when it
+        happens often enough.
+        """
+        if self.steps is None:
+            return len(times_ns) >= thresholds.FEWEST_STEPS
+        return float(np.mean(self.per_step(times_ns) > 0)) >= thresholds.EVERY_STEP_SHARE
+
+    def per_step(self, times_ns: Floats | NDArray[np.float64]) -> NDArray[np.int64]:
+        """Count what begins in each step, which lasts to the next one's start."""
+        assert self.steps is not None
+        step = np.searchsorted(self.steps.start_ns, times_ns, side="right") - 1
+        return np.bincount(step[step >= 0], minlength=len(self.steps)).astype(np.int64)
+
+    def longest(self, intervals: Intervals, label: str, count: int = thresholds.RANGES) -> list[Range]:
+        """Give the longest of some intervals as ranges to look at, in the order of time."""
+        chosen = np.sort(np.argsort(-intervals.lengths_ns, kind="stable")[:count])
+        return [Range(float(intervals.start_ns[i]), float(intervals.end_ns[i]), label) for i in chosen]
+
+
+def analyse(timeline: Timeline) -> Analysis:
+    """Find what all patterns need to know."""
+    timeline, fenced = without_fence(timeline)
+    steps = main_steps(timeline)
+    window = choose_window(timeline, steps)
+    devices = use_of_devices(timeline, window)
+    hosts = use_of_hosts(timeline, window, steps)
+    programs = find_programs(timeline, devices)
+    waits = {
+        process: find_waits(host, [use for use in devices if use.process == process])
+        for process, host in hosts.items()
+    }
+    idle = [explain_idle(timeline, use, hosts[use.process], waits[use.process], programs) for use in devices]
+    return Analysis(timeline, fenced, steps, window, devices, hosts, waits, programs, idle)

@@ -1,0 +1,204 @@
+"""Why the devices rested: each moment of a device's idle time given to exactly one cause.
+
+The causes are asked in the order of `Cause`: what is seen to hold a device up comes before what merely went
+on meanwhile, and what a thread other than the leading one did counts only where that one did nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jupyterlab_jaxprof.timeline.intervals import NONE, Intervals, union
+from jupyterlab_jaxprof.timeline.model import HostRanges, Timeline
+
+from . import thresholds
+from .devices import DeviceUse
+from .host import HostUse
+from .programs import Programs
+
+
+class Cause(StrEnum):
+    """Why a device rested, as a reader would say it."""
+
+    COMPILING = "compiling"
+    CALLBACK = "a host callback inside a compiled program"
+    COLLECTING = "Python's garbage collection"
+    SLEEP = "the host slept"
+    READ = "the host read a value back"
+    KERNELS = "between kernels of one program"
+    EAGER = "operations dispatched one by one"
+    COPY = "preparing a copy to the device"
+    LAUNCH = "launching the kernels of one program"
+    DISPATCH = "dispatching a program"
+    WAIT = "the host waited for the device, or did something short that the trace does not show"
+    ANNOTATED = "the host's own work"
+    PYTHON = "Python"
+    BACKGROUND = "another thread's work"
+    UNSEEN = "the host did something that the trace does not show"
+
+
+#: Causes that are the host's own work, outside JAX.
+HOST_WORK = (Cause.COLLECTING, Cause.SLEEP, Cause.ANNOTATED, Cause.PYTHON, Cause.BACKGROUND, Cause.UNSEEN)
+
+
+@dataclass(frozen=True)
+class IdleTime:
+    """One device's idle time in the window by cause; the sets are disjoint and together all of it."""
+
+    device: DeviceUse
+    by_cause: dict[Cause, Intervals]
+
+    def of(self, *causes: Cause) -> Intervals:
+        """Give the idle time of some causes."""
+        sets = [self.by_cause[cause] for cause in causes if cause in self.by_cause]
+        if len(sets) <= 1:
+            return sets[0] if sets else NONE
+        return union(np.concatenate([s.start_ns for s in sets]), np.concatenate([s.end_ns for s in sets]))
+
+
+@dataclass(frozen=True)
+class Waits:
+    """Stretches in which the host waited for the device, told by its silence or seen, and the short silences
+    after a device had finished that may be the end of a wait."""
+
+    waited: Intervals
+    woke: Intervals
+
+
+def find_waits(host: HostUse, devices: Iterable[DeviceUse]) -> Waits:
+    """Tell waiting from work that isn't shown, by when the host falls silent and when it speaks again.
+
+    A silence that begins while the devices work and ends shortly after they have finished is most likely
+    the wait for them; one that lasts on is not, whatever it is.
+    """
+    quiet = host.quiet
+    busy = NONE
+    for use in devices:
+        busy = busy | use.busy
+    if not len(quiet) or not len(busy):
+        return Waits(host.wait | host.read, NONE)
+    # The devices' last moment of work in each silence
+    place = np.searchsorted(busy.start_ns, quiet.end_ns, side="left") - 1
+    known = place >= 0
+    done = np.where(known, np.minimum(busy.end_ns[np.maximum(place, 0)], quiet.end_ns), quiet.start_ns)
+    before, after = done - quiet.start_ns, quiet.end_ns - done
+    # Where the devices were done before the host fell silent it may have begun to wait before they were:
+    # the end of a dispatch is told by its range, that of a wait by nothing
+    woke = known & (after > 0) & (after <= thresholds.LONGEST_WAKE_NS)
+    waited = woke & (before > 0) & (before >= thresholds.WAIT_BEFORE_TO_AFTER * after)
+    # A silence that ends while the devices still work is no wait for all of it, yet nothing is lost in it
+    return Waits(
+        waited=union(quiet.start_ns[waited], quiet.end_ns[waited]) | host.wait | host.read,
+        woke=union(np.maximum(done, quiet.start_ns)[woke], quiet.end_ns[woke]),
+    )
+
+
+def explain_idle(
+    timeline: Timeline, use: DeviceUse, host: HostUse, waits: Waits, programs: Programs
+) -> IdleTime:
+    """Give each moment of a device's idle time to its cause."""
+    between = _gaps_by_neighbours(timeline, use, host, programs)
+    # A copy is prepared on any thread, and holds the device up where the leading one has nothing else to do
+    leading_works = (host.python | host.working) - (host.dispatch | host.wait | host.read)
+    copying = (host.staging - leading_works) | host.own_staging
+    order: tuple[tuple[Cause, Intervals], ...] = (
+        (Cause.COMPILING, host.compiling),
+        (Cause.CALLBACK, host.callback),
+        (Cause.COLLECTING, host.collecting),
+        (Cause.SLEEP, host.sleep),
+        (Cause.READ, host.read),
+        (Cause.KERNELS, between.kernels),
+        (Cause.EAGER, between.eager),
+        (Cause.COPY, copying),
+        (Cause.LAUNCH, between.launch),
+        (Cause.DISPATCH, host.dispatch),
+        (Cause.WAIT, host.wait),
+        (Cause.ANNOTATED, host.working),
+        (Cause.WAIT, waits.woke),
+        (Cause.ANNOTATED, host.annotated),
+        (Cause.PYTHON, host.python),
+        (Cause.BACKGROUND, host.background),
+    )
+    rest, by_cause = use.idle, dict[Cause, Intervals]()
+    for cause, when in order:
+        if len(when) and len(rest):
+            part = rest & when
+            if len(part):
+                by_cause[cause] = by_cause[cause] | part if cause in by_cause else part
+                rest = rest - when
+    if len(rest):
+        by_cause[Cause.UNSEEN] = rest
+    return IdleTime(use, by_cause)
+
+
+@dataclass(frozen=True)
+class _Between:
+    eager: Intervals
+    kernels: Intervals
+    launch: Intervals
+
+
+def _gaps_by_neighbours(timeline: Timeline, use: DeviceUse, host: HostUse, programs: Programs) -> _Between:
+    """Find the gaps that what ran before and after them explains."""
+    ops, rows = timeline.ops, use.rows
+    starts, ends = ops.start_ns[rows], ops.start_ns[rows] + ops.duration_ns[rows]
+    gap_start, gap_end = use.idle.start_ns, use.idle.end_ns
+    if not len(gap_start):
+        return _Between(NONE, NONE, NONE)
+    after = np.searchsorted(starts, gap_end, side="left")
+    before = np.searchsorted(np.maximum.accumulate(ends), gap_start, side="left")
+    bounded = (after < len(rows)) & (before < len(rows)) & (gap_start >= starts[0])
+    after, before = np.minimum(after, len(rows) - 1), np.minimum(before, len(rows) - 1)
+    program_after = np.where(bounded, programs.of_op[rows[after]], -1)
+    program_before = np.where(bounded, programs.of_op[rows[before]], -2)
+    length = gap_end - gap_start
+
+    def gaps(chosen: NDArray[np.bool_]) -> Intervals:
+        return Intervals(gap_start[chosen], gap_end[chosen])
+
+    eager_program = np.append(programs.eager, False)  # the last is for 'no program'
+    eager = eager_program[program_after] & (length <= thresholds.LONGEST_EAGER_GAP_NS)
+    same = (program_before == program_after) & ~eager
+    kernels = same & (length <= thresholds.KERNEL_GAP_NS)
+    # One dispatch around the whole gap that began before the operation in front of it: both are of one run
+    dispatch = host.dispatch
+    place = np.searchsorted(dispatch.start_ns, gap_start, side="right") - 1
+    known = np.maximum(place, 0)
+    if len(dispatch):
+        one_run = (
+            (place >= 0) & (gap_end <= dispatch.end_ns[known]) & (starts[before] >= dispatch.start_ns[known])
+        )
+    else:
+        one_run = np.zeros(len(length), dtype=np.bool_)
+    return _Between(gaps(eager), gaps(kernels), gaps(same & ~kernels & one_run))
+
+
+def who(
+    timeline: Timeline, rows: NDArray[np.intp], pieces: Intervals, *, at_least: float = 0.8
+) -> list[tuple[str, float]]:
+    """Give the names of the host ranges that cover some time, with how much (ns), the best one first.
+
+    The best is the innermost of those that cover nearly all that any covers: of `train` and the `load` in
+    it, `load`, if that is where the time is.
+    """
+    ranges: HostRanges = timeline.ranges
+    if not len(rows) or not len(pieces):
+        return []
+    starts = ranges.start_ns[rows]
+    covered = pieces.covered(starts, starts + ranges.duration_ns[rows])
+    hit = covered > 0
+    names, covered, lengths = ranges.name[rows][hit], covered[hit], ranges.duration_ns[rows][hit]
+    if not len(names):
+        return []
+    size = int(names.max()) + 1
+    total, whole = np.bincount(names, covered, size), np.bincount(names, lengths, size)
+    best = total.max()
+    candidates = np.flatnonzero(total >= at_least * best)
+    chosen = int(candidates[np.argmin(whole[candidates])])
+    others = [int(name) for name in np.argsort(-total) if total[name] > 0 and name != chosen][:9]
+    return [(timeline.text(name), float(total[name])) for name in (chosen, *others)]

@@ -1,0 +1,258 @@
+"""What the host did, as sets of intervals: compiling, dispatching, copying, reading, waiting, the user's work.
+
+A name says what a range is; the patterns below are those of JAX, XLA and PJRT as traces and reports show
+them. Whatever matches none is the host's own work and is told by its name alone.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jupyterlab_jaxprof.timeline.intervals import NONE, Intervals, union_of
+from jupyterlab_jaxprof.timeline.model import CopyKind, Floats, HostRanges, RangeKind, Timeline
+
+from .window import StepTable, Window
+
+
+class Work(IntEnum):
+    """What a range of the host is."""
+
+    OTHER = 0
+    DISPATCH = 1  # bringing a compiled program to the device
+    STAGING = 2  # preparing a copy to the device
+    READ = 3  # bringing a value to the host and waiting for it
+    WAIT = 4  # waiting for the device
+    CALLBACK = 5  # Python called from inside a compiled program
+    COLLECTING = 6  # Python's garbage collection
+    SLEEP = 7
+
+
+_RUNTIME: tuple[tuple[re.Pattern[str], Work], ...] = (
+    (re.compile(r"ThenExecuteCallback|CreateCallbackStream|ThreadpoolListener"), Work.OTHER),
+    (re.compile(r"(pure|io|debug|host)_callback|python_(gpu|cpu)_callback"), Work.CALLBACK),
+    (re.compile(r"^np\.asarray\(jax\.Array\)|ToLiteral|CopyRawDeviceToHost|^D2H "), Work.READ),
+    (
+        re.compile(
+            r"^H2D |^Transpose::|CopyRawHostToDevice|BufferFromHost|LinearizeInto|^DevicePut"
+            r"|^shard_args|^batched_device_put|^MemcpyH2D"
+        ),
+        Work.STAGING,
+    ),
+    (re.compile(r"BlockHostUntilReady|Buffer::Await|block_until_ready"), Work.WAIT),
+    (re.compile(r"^PjitFunction\(|Executable::Execute|LoadedExecutable_Execute|^XlaModule:"), Work.DISPATCH),
+)
+# The Python tracer's names: `file.py:12 function`, and `module function` for what is written in C
+_PYTHON: tuple[tuple[re.Pattern[str], Work], ...] = (
+    (re.compile(r"^time sleep$"), Work.SLEEP),
+    (re.compile(r"^gc collect$"), Work.COLLECTING),
+    (re.compile(r"\bblock_until_ready$"), Work.WAIT),
+    (
+        re.compile(
+            r"^array\.py:\d+ (_value|__array__|__float__|__int__|__bool__|__format__|__repr__|item|tolist)$"
+        ),
+        Work.READ,
+    ),
+)
+# An annotation that says it waits, and not for data
+_MARKED: tuple[tuple[re.Pattern[str], Work], ...] = (
+    (re.compile(r"^(?!.*(data|batch|load|input|queue|file|fetch)).*\b_?(block|wait|sync)", re.I), Work.WAIT),
+)
+_SYSTEM: tuple[tuple[re.Pattern[str], Work], ...] = ((re.compile(r"nanosleep|usleep|^sleep"), Work.SLEEP),)
+# Frames that are shorter than this add nothing to the ones around them
+_SHORTEST_FRAME_NS = 10e3
+
+
+@dataclass(frozen=True)
+class HostUse:
+    """What the host did for the devices of one process.
+
+    `thread` is the one that leads: that of the steps, else the one that dispatches most; -1 where none does.
+    What it did itself is in `compiling` to `python`; `staging` is any thread's, `background` is what other
+    threads have annotated. `working` and `python` are annotations and Python functions in which nothing is
+    dispatched or read: around a dispatch the host may as well wait for the device, which nothing shows.
+    `quiet` are the stretches in which the leading thread is seen to do none of these, cut at the ends of steps
+    and annotations.
+    """
+
+    process: int
+    thread: int
+    compiling: Intervals = NONE
+    callback: Intervals = NONE
+    collecting: Intervals = NONE
+    sleep: Intervals = NONE
+    read: Intervals = NONE
+    staging: Intervals = NONE
+    own_staging: Intervals = NONE
+    dispatch: Intervals = NONE
+    wait: Intervals = NONE
+    working: Intervals = NONE
+    annotated: Intervals = NONE
+    python: Intervals = NONE
+    background: Intervals = NONE
+    quiet: Intervals = NONE
+    annotations: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    frames: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    working_frames: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+
+
+def classify(timeline: Timeline) -> NDArray[np.int8]:
+    """Give what each range of the host is, by its name; only names that occur are looked at."""
+    ranges = timeline.ranges
+    work = np.zeros(len(ranges), dtype=np.int8)
+    if not len(ranges):
+        return work
+    rules = {
+        RangeKind.PYTHON: _PYTHON,
+        RangeKind.SYSTEM: _SYSTEM,
+        RangeKind.RUNTIME: _RUNTIME,
+        RangeKind.ANNOTATION: (*_RUNTIME[:5], *_MARKED),  # JAX annotates its own reads and copies
+    }
+    for kind, patterns in rules.items():
+        of_kind = ranges.kind == kind
+        if not of_kind.any():
+            continue
+        table = np.zeros(len(timeline.texts), dtype=np.int8)
+        for number in np.flatnonzero(np.bincount(ranges.name[of_kind])):
+            text = timeline.texts[number]
+            table[number] = next((work for pattern, work in patterns if pattern.search(text)), Work.OTHER)
+        work[of_kind] = table[ranges.name[of_kind]]
+    return work
+
+
+def use_of_hosts(timeline: Timeline, window: Window, steps: StepTable | None) -> dict[int, HostUse]:
+    """Give what the host of each process did in the window."""
+    ranges = timeline.ranges
+    work = classify(timeline)
+    inside = (ranges.start_ns < window.end_ns) & (ranges.start_ns + ranges.duration_ns > window.start_ns)
+    processes = np.array([thread.process for thread in timeline.threads], dtype=np.int64)
+    found = {device.process for device in timeline.devices} | set(processes.tolist())
+    uses: dict[int, HostUse] = {}
+    for process in sorted(found):
+        if len(found) == 1:
+            of_process = inside
+        else:
+            of_process = inside & (processes == process)[ranges.thread]
+        rows = np.flatnonzero(of_process)
+        uses[process] = _use(timeline, window, steps, process, rows, work[rows], processes)
+    return uses
+
+
+def _leading_thread(
+    timeline: Timeline, steps: StepTable | None, process: int, rows: NDArray[np.intp], work: NDArray[np.int8]
+) -> int:
+    """The thread of the steps; else the one that dispatches longest; else the one annotated longest."""
+    if steps is not None and steps.process == process:
+        return steps.thread
+    of_step = [
+        int(thread)
+        for thread in np.unique(timeline.steps.thread)
+        if timeline.threads[thread].process == process
+    ]
+    if of_step:
+        return of_step[0]
+    ranges = timeline.ranges
+    annotated = ranges.kind[rows] == RangeKind.ANNOTATION
+    for chosen in (work == Work.DISPATCH, annotated):
+        if chosen.any():
+            weights = ranges.duration_ns[rows[chosen]]
+            return int(np.bincount(ranges.thread[rows[chosen]], weights=weights).argmax())
+    return -1
+
+
+def _use(
+    timeline: Timeline,
+    window: Window,
+    steps: StepTable | None,
+    process: int,
+    rows: NDArray[np.intp],
+    work: NDArray[np.int8],
+    processes: NDArray[np.int64],
+) -> HostUse:
+    ranges = timeline.ranges
+    thread = _leading_thread(timeline, steps, process, rows, work)
+    kinds, threads = ranges.kind[rows], ranges.thread[rows]
+    own = threads == thread
+    users = np.isin(
+        threads, np.unique(threads[(kinds == RangeKind.PYTHON) | (kinds == RangeKind.ANNOTATION)])
+    )
+
+    def united(chosen: NDArray[np.bool_]) -> Intervals:
+        return _united(ranges, rows[chosen], window)
+
+    # Threads without anything of the user's own are the runtime's: they launch for the leading one
+    helping = own | ~users
+    dispatch = united((work == Work.DISPATCH) & helping)
+    annotation = own & (kinds == RangeKind.ANNOTATION) & (work == Work.OTHER)
+    annotations = rows[annotation]
+    frames = rows[own & (kinds == RangeKind.PYTHON) & (ranges.duration_ns[rows] >= _SHORTEST_FRAME_NS)]
+    handed = np.sort(np.concatenate([dispatch.start_ns, _reads(timeline, process)]))
+    working_frames = _without(ranges, frames, handed)
+    own_sets = {
+        "compiling": _compiling(timeline, window, process, processes),
+        "callback": united((work == Work.CALLBACK) & helping),
+        "collecting": united((work == Work.COLLECTING) & own),
+        "sleep": united((work == Work.SLEEP) & own),
+        "read": united((work == Work.READ) & own),
+        "own_staging": united((work == Work.STAGING) & own),
+        "wait": united((work == Work.WAIT) & own),
+        "dispatch": dispatch,
+        "working": _united(ranges, _without(ranges, annotations, handed), window),
+        "python": _united(ranges, working_frames, window),
+    }
+    seen = NONE
+    for intervals in own_sets.values():
+        seen = seen | intervals
+    cuts = [ranges.start_ns[annotations], ranges.start_ns[annotations] + ranges.duration_ns[annotations]]
+    if steps is not None:
+        cuts += [steps.start_ns, steps.end_ns]
+    return HostUse(
+        process=process,
+        thread=thread,
+        staging=united(work == Work.STAGING),
+        annotated=united(annotation),
+        background=united(~own & (kinds == RangeKind.ANNOTATION) & (work == Work.OTHER)),
+        quiet=_cut(seen.gaps(window.start_ns, window.end_ns), np.concatenate(cuts)),
+        annotations=annotations,
+        frames=frames,
+        working_frames=working_frames,
+        **own_sets,
+    )
+
+
+def _compiling(timeline: Timeline, window: Window, process: int, processes: NDArray[np.int64]) -> Intervals:
+    compiles = timeline.compiles
+    if len(compiles) and len(processes):
+        compiles = compiles.take(processes[compiles.thread] == process)
+    return union_of(compiles.start_ns, compiles.duration_ns).clip(window.start_ns, window.end_ns)
+
+
+def _reads(timeline: Timeline, process: int) -> Floats:
+    """When values were copied to the host from the devices of a process."""
+    ops = timeline.ops
+    own = np.array([device.process == process for device in timeline.devices], dtype=np.bool_)
+    copies = np.flatnonzero(ops.copy_kind == CopyKind.DEVICE_TO_HOST)
+    return ops.start_ns[copies[own[ops.device[copies]]]]
+
+
+def _without(ranges: HostRanges, rows: NDArray[np.intp], times_ns: Floats) -> NDArray[np.intp]:
+    """Give the ranges that none of these (ascending) times lies in."""
+    starts = ranges.start_ns[rows]
+    ends = starts + ranges.duration_ns[rows]
+    return rows[np.searchsorted(times_ns, ends) == np.searchsorted(times_ns, starts)]
+
+
+def _united(ranges: HostRanges, rows: NDArray[np.intp], window: Window) -> Intervals:
+    return union_of(ranges.start_ns[rows], ranges.duration_ns[rows]).clip(window.start_ns, window.end_ns)
+
+
+def _cut(intervals: Intervals, times_ns: NDArray[np.float64]) -> Intervals:
+    """Cut intervals at these times, so that what touches stays apart."""
+    inside = np.unique(times_ns[intervals.contain(times_ns)]) if len(times_ns) else times_ns
+    starts = np.unique(np.concatenate([intervals.start_ns, inside]))
+    ends = np.unique(np.concatenate([intervals.end_ns, inside[~np.isin(inside, intervals.start_ns)]]))
+    return Intervals(starts, ends)

@@ -1,0 +1,77 @@
+"""Collectives that no computing hides: devices that only talk to each other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..analysis import Analysis
+from ..finding import Finding
+from ..units import milliseconds, percent, size
+
+ID = "exposed-collectives"
+
+
+def find(analysis: Analysis) -> list[Finding]:
+    """Tell how long the devices talk to each other while they compute nothing."""
+    total_ns = analysis.mean(lambda use: use.collective.total_ns)
+    lost_ns = analysis.mean(lambda use: use.exposed_collective.total_ns)
+    level = analysis.level(lost_ns)
+    if level is None:
+        return []
+    steps = max(analysis.step_count, 1)
+    worst = max(analysis.devices, key=lambda use: use.exposed_collective.total_ns)
+    small = analysis.mean(lambda use: use.compute.total_ns) < total_ns
+    return [
+        Finding(
+            id=ID,
+            title=f"Collectives are not hidden by computing: {percent(lost_ns / total_ns)} of their time is "
+            f"exposed, {percent(analysis.share(lost_ns))} of the time",
+            level=level,
+            lost_ms=lost_ns / 1e6,
+            share=analysis.share(lost_ns),
+            evidence=[
+                f"Each device talks {milliseconds(total_ns)} to others, {milliseconds(lost_ns)} of it while it "
+                f"computes nothing ({milliseconds(lost_ns / steps)} a step)."
+                if analysis.step_count
+                else f"Each device talks {milliseconds(total_ns)} to others, {milliseconds(lost_ns)} of it while "
+                "it computes nothing.",
+                *_by_kind(analysis),
+                *(
+                    ["The devices talk longer than they compute: the batch on each device is too small."]
+                    if small
+                    else []
+                ),
+            ],
+            ranges=analysis.longest(worst.exposed_collective, f"{worst.name} talks and computes nothing"),
+            meaning="Gradients or parameters are exchanged between the devices, and nothing is left to compute "
+            "meanwhile. It also holds the time in which a device waits for the others to arrive.",
+            next=[
+                "Give each device more to compute for the same exchange: a larger batch on each device, or "
+                "gradient accumulation over several small batches.",
+                "Let XLA overlap them: `XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true` (before JAX "
+                "starts).",
+                "Exchange less: gradients in bfloat16, or parameters sharded (`jax.sharding.NamedSharding`) so "
+                "that each layer's exchange runs beside the next layer's computing.",
+            ],
+        )
+    ]
+
+
+def _by_kind(analysis: Analysis) -> list[str]:
+    """The kinds of collectives with their counts, sizes and times on all devices."""
+    timeline, table = analysis.timeline, analysis.timeline.collectives
+    rows = np.concatenate([use.rows for use in analysis.devices])
+    inside = np.isin(table.op, rows)
+    kinds, durations = table.kind[inside], timeline.ops.duration_ns[table.op[inside]]
+    sizes = table.size_bytes[inside]
+    parts: list[str] = []
+    for kind in np.unique(kinds):
+        own = kinds == kind
+        moved = int(sizes[own].sum())
+        name = timeline.text(int(kind)) or "collective"
+        parts.append(
+            f"{np.count_nonzero(own)} x `{name}`"
+            + (f" ({size(moved)})" if moved else "")
+            + f", {milliseconds(float(durations[own].sum()))}"
+        )
+    return [f"On all devices together: {'; '.join(parts)}."] if parts else []

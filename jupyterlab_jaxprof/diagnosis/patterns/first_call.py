@@ -1,0 +1,95 @@
+"""Compilation in the first step: paid once, and not to be mistaken for a slow step."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jupyterlab_jaxprof.timeline.intervals import Intervals, union_of
+
+from ..analysis import Analysis
+from ..compiles import Compiled, compiled_functions
+from ..finding import Finding, Level
+from ..thresholds import NOTE_SHARE, PROBLEM_SHARE
+from ..units import count, milliseconds, names, percent
+
+ID = "first-call-compile"
+
+
+def find(analysis: Analysis) -> list[Finding]:
+    """Tell what compiling took that was for the first time."""
+    compiled = compiled_functions(analysis)
+    again = Intervals(np.zeros(0), np.zeros(0))
+    for one in compiled:
+        again = again | one.again_time
+    first = [one for one in compiled if len(one.first)]
+    time = analysis.compiling - again
+    lost_ns = time.total_ns
+    share = analysis.share(lost_ns)
+    if not first or share < NOTE_SHARE:
+        return []
+    programs = sum(len(one.first) for one in first)
+    functions = _longest_first(analysis, first)
+    where = _where(analysis, first)
+    title = (
+        f"The first call of {names(functions, 2)} was compiled in {where}: "
+        f"{milliseconds(lost_ns)}, {percent(share)} of the time"
+    )
+    evidence = [
+        f"{count(programs, 'program')} compiled for the first time; none of these functions had run before "
+        "in this trace, so they are first calls, not recompilations.",
+        *_step_evidence(analysis, time),
+    ]
+    return [
+        Finding(
+            id=ID,
+            title=title,
+            level=Level.PROBLEM if share >= PROBLEM_SHARE else Level.NOTE,
+            lost_ms=lost_ns / 1e6,
+            share=share,
+            evidence=evidence,
+            ranges=analysis.longest(time, "compiling"),
+            meaning="JAX traces, lowers and compiles a function when it is first called with some shapes and "
+            "types. It is paid once a process; later calls reuse the program. Times of this capture that "
+            "include it say little about a long run.",
+            next=[
+                f"Call {names(functions, 1)} once before the part that you trace, and wait for its result "
+                "with `jax.block_until_ready`.",
+                "Keep compiled programs between processes: "
+                '`jax.config.update("jax_compilation_cache_dir", "/path/to/cache")`.',
+            ],
+        )
+    ]
+
+
+def _longest_first(analysis: Analysis, first: list[Compiled]) -> list[str]:
+    table = analysis.timeline.compiles
+    longest = sorted(first, key=lambda one: -float(table.duration_ns[one.first].sum()))
+    return [one.function or "a function" for one in longest]
+
+
+def _where(analysis: Analysis, first: list[Compiled]) -> str:
+    if analysis.steps is None:
+        return "this trace"
+    table = analysis.timeline.compiles
+    starts = np.concatenate([table.start_ns[one.first] for one in first])
+    steps = np.unique(np.searchsorted(analysis.steps.start_ns, starts, side="right") - 1)
+    if len(steps) == 1:
+        return "the first step" if steps[0] <= 0 else f"step {analysis.steps.number[steps[0]]}"
+    return f"{len(steps)} of the steps"
+
+
+def _step_evidence(analysis: Analysis, time: Intervals) -> list[str]:
+    steps = analysis.steps
+    if steps is None or len(steps) < 2:
+        return []
+    inside = time.covered(steps.start_ns, steps.end_ns)
+    index = int(np.argmax(inside))
+    others = np.delete(steps.duration_ns, index)
+    compiles = union_of(analysis.timeline.compiles.start_ns, analysis.timeline.compiles.duration_ns)
+    clean = compiles.covered(steps.start_ns, steps.end_ns) == 0
+    typical = steps.duration_ns[clean] if clean.any() else others
+    return [
+        f"Step {steps.number[index]} took {milliseconds(float(steps.duration_ns[index]))}, of which "
+        f"{milliseconds(float(inside[index]))} compiling; a step without compiling takes "
+        f"{milliseconds(float(np.median(typical)))}."
+    ]

@@ -1,0 +1,156 @@
+"""Step statistics: how long steps take, where the time of one goes, and what the slow ones had more of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jupyterlab_jaxprof.timeline.intervals import Intervals
+from jupyterlab_jaxprof.timeline.model import Floats
+
+from .analysis import Analysis
+from .compiles import compiled_functions
+from .gaps import Cause, who
+from .units import milliseconds, names
+from .window import StepTable
+
+_PARTS = ("compute", "copy", "collective", "host", "idle")
+#: What the host is seen to do while a device rests; waiting and what isn't shown is 'idle'.
+_HOST = tuple(cause for cause in Cause if cause not in (Cause.KERNELS, Cause.WAIT, Cause.UNSEEN))
+_MAX_DURATIONS = 10_000
+_SLOWEST = 5
+# A step that is longer than the median by less than this is not slow
+_SLOWER = 1.1
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Each step's time by what went on, in ns; together they are the step's duration exactly.
+
+    Means over the devices. A moment in which a device computes is computing, whatever else goes on; then
+    come collectives, then copies; of a device's rest, `host` is what the host is seen to hold it up with.
+    """
+
+    compute: Floats
+    copy: Floats
+    collective: Floats
+    host: Floats
+    idle: Floats
+
+
+def parts_of_steps(analysis: Analysis, steps: StepTable) -> Parts:
+    """Divide each step's time."""
+
+    def mean(sets: list[Intervals]) -> Floats:
+        return np.mean([one.covered(steps.start_ns, steps.end_ns) for one in sets], axis=0)
+
+    compute = mean([use.compute for use in analysis.devices])
+    collective = mean([use.exposed_collective for use in analysis.devices])
+    copy = mean([use.exposed_copy for use in analysis.devices])
+    host = mean([idle.of(*_HOST) for idle in analysis.idle])
+    return Parts(compute, copy, collective, host, steps.duration_ns - compute - collective - copy - host)
+
+
+def step_summary(analysis: Analysis) -> dict[str, Any] | None:
+    """Give the summary's `steps`; None where none are marked, and no parts where no device was seen."""
+    steps = analysis.steps
+    if steps is None:
+        return None
+    duration = steps.duration_ns
+    low, median, high = np.percentile(duration, [25, 50, 75])
+    summary: dict[str, Any] = {
+        "name": steps.name,
+        "count": len(steps),
+        "median_ms": round(float(median) / 1e6, 6),
+        "min_ms": round(float(duration.min()) / 1e6, 6),
+        "max_ms": round(float(duration.max()) / 1e6, 6),
+        "quartiles_ms": [round(float(low) / 1e6, 6), round(float(high) / 1e6, 6)],
+        "durations_ms": [round(float(one) / 1e6, 6) for one in duration[:_MAX_DURATIONS]],
+        "slowest": _slowest(analysis, steps),
+        "parts": None,
+    }
+    if analysis.devices:
+        parts = parts_of_steps(analysis, steps)
+        # The parts of the middle step, or the means of the two middle ones: these add up to the median
+        order = np.argsort(duration, kind="stable")
+        middle = order[(len(order) - 1) // 2 : len(order) // 2 + 1]
+        summary["parts"] = {
+            f"{name}_ms": round(float(np.mean(getattr(parts, name)[middle])) / 1e6, 6) for name in _PARTS
+        }
+        summary["parts"]["idle_ms"] = round(
+            summary["median_ms"] - sum(summary["parts"][f"{name}_ms"] for name in _PARTS[:-1]), 6
+        )
+    return summary
+
+
+def _slowest(analysis: Analysis, steps: StepTable) -> list[dict[str, Any]]:
+    duration = steps.duration_ns
+    median = float(np.median(duration))
+    slow = [int(i) for i in np.argsort(-duration, kind="stable")[:_SLOWEST] if duration[i] > _SLOWER * median]
+    if not slow:
+        return []
+    middle = int(np.argsort(duration, kind="stable")[(len(steps) - 1) // 2])
+    return [
+        {
+            "number": int(steps.number[index]),
+            "duration_ms": round(float(duration[index]) / 1e6, 6),
+            "why": _why(analysis, steps, index, middle),
+        }
+        for index in slow
+    ]
+
+
+def _why(analysis: Analysis, steps: StepTable, index: int, middle: int) -> str:
+    """Say what one step has more of than the middle one: the thing that differs most."""
+    rows = [index, middle]
+    starts, ends = steps.start_ns[rows], steps.end_ns[rows]
+    compiling = analysis.compiling.covered(starts, ends)
+    more = {"compile": float(compiling[0] - compiling[1])}
+    if analysis.devices:
+        for name, sets in (
+            ("compute", [use.compute for use in analysis.devices]),
+            ("talk", [use.exposed_collective for use in analysis.devices]),
+            ("copy", [use.exposed_copy for use in analysis.devices]),
+        ):
+            both = np.mean([one.covered(starts, ends) for one in sets], axis=0)
+            more[name] = float(both[0] - both[1])
+        for cause in Cause:
+            both = np.mean([idle.of(cause).covered(starts, ends) for idle in analysis.idle], axis=0)
+            if cause is not Cause.COMPILING:
+                more[cause.value] = float(both[0] - both[1])
+    what = max(more, key=lambda key: more[key])
+    extra = float(ends[0] - starts[0] - (ends[1] - starts[1]))
+    if more[what] < 0.3 * extra:
+        return "Nothing that the trace shows was much different."
+    longer = milliseconds(more[what])
+    if what == "compile":
+        inside = [
+            one.function
+            for one in compiled_functions(analysis)
+            if _any_within(analysis, np.concatenate([one.first, one.again]), starts[0], ends[0])
+        ]
+        functions = names([name for name in inside if name])
+        return f"{longer} of compiling" + (f": {functions}." if functions else ".")
+    texts = {
+        "compute": f"The device computed {longer} longer.",
+        "talk": f"Collectives held computing up {longer} longer.",
+        "copy": f"Copies held computing up {longer} longer.",
+    }
+    return (
+        texts.get(what) or f"The device rested {longer} longer: {what}{_named(analysis, starts[0], ends[0])}."
+    )
+
+
+def _any_within(analysis: Analysis, rows: Any, start_ns: float, end_ns: float) -> bool:
+    starts = analysis.timeline.compiles.start_ns[rows]
+    return bool(((starts >= start_ns) & (starts < end_ns)).any())
+
+
+def _named(analysis: Analysis, start_ns: float, end_ns: float) -> str:
+    """The user's name for what the host did while the device rested in a step."""
+    host = analysis.host
+    idle = analysis.devices[0].idle.clip(start_ns, end_ns)
+    found = who(analysis.timeline, host.annotations, idle)
+    return f" (`{found[0][0]}`)" if found and found[0][1] > 0.3 * idle.total_ns else ""
