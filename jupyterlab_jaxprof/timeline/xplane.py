@@ -31,6 +31,7 @@ from .model import (
     Timeline,
 )
 from .wire import LENGTH, Buffer, DamagedError, Field, field_at
+from .xplane_compiles import with_functions
 from .xplane_format import Line, Plane, read_line, read_plane
 
 _PLANES, _ERRORS, _WARNINGS, _HOSTS = 1, 2, 3, 4
@@ -172,7 +173,11 @@ def _timeline(path: Path, buffer: Buffer, space: _Space, texts: Texts) -> Timeli
         ranges=by_time(concatenate([empty(HostRanges), *(thread.ranges for thread in threads)])),
         calls=by_time(concatenate([empty(ApiCalls), *(thread.calls for thread in threads)])),
         steps=by_time(concatenate([empty(Steps), *(thread.steps for thread in threads)])),
-        compiles=by_time(concatenate([empty(Compiles), *(thread.compiles for thread in threads)])),
+        compiles=with_functions(
+            by_time(concatenate([empty(Compiles), *(thread.compiles for thread in threads)])),
+            [module for thread in threads for module in thread.modules],
+            texts,
+        ),
         allocator=by_time(concatenate([empty(AllocatorSamples), *(thread.allocator for thread in threads)])),
         collectives=xplane_device.find_collectives(ops, texts),
         recorded_ns=(0.0, float(ended_ns - began_ns)) if began_ns and ended_ns else (0.0, 0.0),

@@ -8,6 +8,7 @@ what is not marked lies between what is.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,11 @@ _PHASES = (
         Phase.CACHE_READ,
     ),
 )
-_FUNCTION = re.compile(r"PjitFunction\((.*)\)$")
+_FUNCTION = re.compile(r"PjitFunction\((?:jit\()?(.*?)\)?\)$")
+#: XLA's events that name the module, as `fusion (jit_f)`, `CompileAndLoad(jit_f)`, `HLO Transforms:jit_f`.
+_MODULE = re.compile(r".*[ (:]jit_(\w+)\)?$")
+#: The magics' own (cell/barrier.py).
+_FENCE = "jaxprof_fence"
 _EXECUTION = re.compile(r"shard_args$|ExecuteReplicated")
 _CALL, _RUN = 10, 11
 
@@ -77,6 +82,38 @@ def read_compiles(
 
 def _with_phases(starts: Floats, ends: Floats, chosen: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     return starts[chosen], (ends - starts)[chosen]
+
+
+def modules_being_compiled(
+    name: Numbers, used: NDArray[np.intp], names: list[str], start_ns: Floats
+) -> list[tuple[float, str]]:
+    """Tell when events named the function whose module XLA was compiling."""
+    functions = {
+        number: match[1]
+        for number, text in zip(used.tolist(), names, strict=True)
+        if (match := _MODULE.match(text)) and "Execute" not in text
+    }
+    rows = np.flatnonzero(np.isin(name, list(functions))) if functions else np.zeros(0, dtype=np.intp)
+    return [
+        (start, functions[number])
+        for start, number in zip(start_ns[rows].tolist(), name[rows].tolist(), strict=True)
+    ]
+
+
+def with_functions(compiles: Compiles, modules: list[tuple[float, str]], texts: Texts) -> Compiles:
+    """Name the functions that were compiled ahead of time, outside a call; and leave out the magics' own."""
+    modules = sorted(modules)
+    times = np.array([start for start, _ in modules])
+    function = compiles.function.copy()
+    for row in np.flatnonzero((function == 0) & (compiles.phase == Phase.COMPILE)):
+        start, thread = compiles.start_ns[row], compiles.thread[row]
+        first = int(np.searchsorted(times, start))
+        if first < len(times) and times[first] < start + compiles.duration_ns[row]:
+            function[row] = texts.number(modules[first][1])
+            before = np.flatnonzero((compiles.thread == thread) & (compiles.start_ns < start))
+            if len(before) and compiles.phase[before[-1]] == Phase.LOWER and not function[before[-1]]:
+                function[before[-1]] = function[row]
+    return replace(compiles, function=function).take(function != texts.number(_FENCE))
 
 
 class _Call:

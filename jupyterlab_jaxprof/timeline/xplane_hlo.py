@@ -66,7 +66,7 @@ def _origins(buffer: Buffer) -> dict[str, Origin]:
         for module_part in fields(buffer, part.start, part.end):
             if module_part.number == 3:
                 instructions += _of(buffer, module_part, 2)
-            elif module_part.number == 25:
+            elif module_part.number == 17:
                 frames = _stack_frames(buffer, module_part)
     starts = np.array([one.start for one in instructions], dtype=np.int64)
     ends = np.array([one.end for one in instructions], dtype=np.int64)

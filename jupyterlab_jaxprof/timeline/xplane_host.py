@@ -8,7 +8,6 @@ of names, and by lying inside such an event; what is left was marked by the user
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from .build import Texts, columns
 from .intervals import NONE, Intervals, union_of
 from .model import AllocatorSamples, ApiCalls, Compiles, Device, HostRanges, Numbers, RangeKind, Steps
-from .xplane_compiles import read_compiles
+from .xplane_compiles import modules_being_compiled, read_compiles
 from .xplane_format import Line
 
 PLANE = "/host:CPU"
@@ -69,7 +68,7 @@ class _Name(IntEnum):
 
 @dataclass(frozen=True)
 class ThreadContents:
-    """What one thread did; `thread` is its number in all columns. Fences' ranges tell what to leave out."""
+    """What one thread did; `fence_calls` are the correlations of what the magics' own fences launched."""
 
     ranges: HostRanges
     calls: ApiCalls
@@ -77,6 +76,8 @@ class ThreadContents:
     compiles: Compiles
     allocator: AllocatorSamples
     fence_calls: NDArray[np.int64]
+    modules: list[tuple[float, str]]
+    """When XLA named the function whose module it compiled; any thread may compile for another."""
 
 
 class HostReader:
@@ -145,6 +146,7 @@ class HostReader:
             compiles=read_compiles(thread, events.name, used, names, start_ns, duration_ns, self._texts),
             allocator=self._allocator(line, kind == _Name.ALLOCATION, start_ns),
             fence_calls=correlation[is_call & in_fence],
+            modules=modules_being_compiled(events.name, used, names, start_ns),
         )
 
     def _opaque(
@@ -255,15 +257,3 @@ def _where(
     chosen = np.zeros(int(used[-1]) + 1, dtype=np.bool_)
     chosen[wanted] = True
     return np.flatnonzero(chosen[name])
-
-
-def modules_being_compiled(line: Line, texts: Texts) -> Iterator[tuple[int, str]]:
-    """Events that name the module that XLA compiles: their rows and the function's name."""
-    all_texts = texts.all()
-    names = {
-        number: match[1]
-        for number in np.unique(line.events.name).tolist()
-        if (match := re.search(r" \(jit_(\w+)\)$", all_texts[number]))
-    }
-    for row in np.flatnonzero(np.isin(line.events.name, list(names))).tolist():
-        yield row, names[int(line.events.name[row])]
