@@ -52,7 +52,7 @@ def _overview(analysis: Analysis) -> dict[str, Any]:
     timeline, window = analysis.timeline, analysis.window
     return {
         "source": timeline.source.value,
-        "window_ms": round(window.length_ns / 1e6, 6),
+        "window_ms": round(analysis.length_ns / 1e6, 6),
         "window": window.reason,
         "busy_share": round(analysis.busy_share, 6) if analysis.devices else None,
         "devices": [

@@ -13,24 +13,31 @@ from jupyterlab_jaxprof.timeline.intervals import NONE, Intervals
 from jupyterlab_jaxprof.timeline.model import Floats, Timeline
 
 from . import thresholds
+from .compiles import Compiled, compiled_functions
 from .devices import DeviceUse, use_of_devices
 from .fence import without_fence
 from .finding import Level, Range
 from .gaps import Cause, IdleTime, Waits, explain_idle, find_waits
-from .host import HostUse, use_of_hosts
+from .host import HostUse, classify, use_of_hosts
 from .programs import Programs, find_programs
-from .window import StepTable, Window, choose_window, main_steps
+from .window import StepTable, Window, choose_windows, main_steps
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """A timeline without this project's fence, and what follows from it in the window."""
+    """A timeline without this project's fence, and what follows from it in the window.
+
+    Each process is judged in a window of its own, since the clocks of two hosts may differ and one may begin
+    earlier; `window` is that of the process that leads, whose `steps` these are.
+    """
 
     timeline: Timeline
     fenced: Intervals
     steps: StepTable | None
     window: Window
+    windows: dict[int, Window]
     devices: list[DeviceUse]
+    work: NDArray[np.int8]
     hosts: dict[int, HostUse]
     waits: dict[int, Waits]
     programs: Programs
@@ -48,22 +55,34 @@ class Analysis:
     @cached_property
     def busy_share(self) -> float:
         """The devices' mean busy share of the window."""
-        if not self.devices or self.window.length_ns <= 0:
-            return 0.0
-        return self.mean(lambda use: use.busy.total_ns) / self.window.length_ns
+        return self.share(self.mean(lambda use: use.busy.total_ns)) if self.devices else 0.0
+
+    @cached_property
+    def length_ns(self) -> float:
+        """How long a device was watched, as the mean of the devices."""
+        lengths = [self.windows[use.process].length_ns for use in self.devices]
+        return float(np.mean(lengths)) if lengths else self.window.length_ns
+
+    @cached_property
+    def extent(self) -> tuple[float, float]:
+        """The time from the first of the processes' windows' starts to the last of their ends."""
+        used = [self.windows[use.process] for use in self.devices] or [self.window]
+        return min(one.start_ns for one in used), max(one.end_ns for one in used)
 
     @cached_property
     def compiling(self) -> Intervals:
-        """When any of the processes compiled."""
-        compiling = NONE
-        for host in self.hosts.values():
-            compiling = compiling | host.compiling
-        return compiling
+        """When the leading process compiled."""
+        return self.host.compiling
+
+    @cached_property
+    def compiled(self) -> list[Compiled]:
+        """The functions for which programs were made in the window."""
+        return compiled_functions(self.timeline, self.window, self.steps)
 
     @cached_property
     def steady_ns(self) -> float:
         """The window without what was compiled: what repeats is judged by its share of this."""
-        return max(self.window.length_ns - self.compiling.total_ns, 1.0)
+        return max(self.length_ns - self.compiling.total_ns, 1.0)
 
     @cached_property
     def step_count(self) -> int:
@@ -80,7 +99,7 @@ class Analysis:
 
     def share(self, lost_ns: float) -> float:
         """Give the share of the window."""
-        return lost_ns / self.window.length_ns if self.window.length_ns > 0 else 0.0
+        return lost_ns / self.length_ns if self.length_ns > 0 else 0.0
 
     def level(self, lost_ns: float) -> Level | None:
         """Judge time that is lost again and again; None where it is too little to speak of.
@@ -93,7 +112,7 @@ class Analysis:
             return None
         if steady < thresholds.PROBLEM_SHARE:
             return Level.NOTE
-        mostly_steady = self.steady_ns >= 0.5 * self.window.length_ns
+        mostly_steady = self.steady_ns >= 0.5 * self.length_ns
         return (
             Level.PROBLEM if mostly_steady or self.share(lost_ns) >= thresholds.PROBLEM_SHARE else Level.NOTE
         )
@@ -123,14 +142,19 @@ class Analysis:
 def analyse(timeline: Timeline) -> Analysis:
     """Find what all patterns need to know."""
     timeline, fenced = without_fence(timeline)
-    steps = main_steps(timeline)
-    window = choose_window(timeline, steps)
-    devices = use_of_devices(timeline, window)
-    hosts = use_of_hosts(timeline, window, steps)
+    every_steps = main_steps(timeline)
+    windows = choose_windows(timeline, every_steps)
+    steps = every_steps[0] if every_steps else None
+    devices = use_of_devices(timeline, windows)
+    leading = steps.process if steps is not None else devices[0].process if devices else min(windows)
+    work = classify(timeline)
+    hosts = use_of_hosts(timeline, windows, every_steps, work)
     programs = find_programs(timeline, devices)
     waits = {
         process: find_waits(host, [use for use in devices if use.process == process])
         for process, host in hosts.items()
     }
     idle = [explain_idle(timeline, use, hosts[use.process], waits[use.process], programs) for use in devices]
-    return Analysis(timeline, fenced, steps, window, devices, hosts, waits, programs, idle)
+    return Analysis(
+        timeline, fenced, steps, windows[leading], windows, devices, work, hosts, waits, programs, idle
+    )

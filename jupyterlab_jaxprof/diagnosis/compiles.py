@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from jupyterlab_jaxprof.timeline.intervals import NONE, Intervals, union_of
 from jupyterlab_jaxprof.timeline.model import Phase, Timeline
 
-from .analysis import Analysis
+from .window import StepTable, Window
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,12 @@ def function_name(text: str) -> str:
     return text.removeprefix("jit_")
 
 
-def compiled_functions(analysis: Analysis) -> list[Compiled]:
+def compiled_functions(timeline: Timeline, window: Window, steps: StepTable | None) -> list[Compiled]:
     """Give every function for which a program was made in the window, in the order of time.
 
     A program is made anew when its function was compiled or had run in an earlier step. Several programs in
     one step are first calls with several shapes; without steps any earlier run counts.
     """
-    timeline, window = analysis.timeline, analysis.window
     table = timeline.compiles
     inside = (table.start_ns < window.end_ns) & (table.start_ns + table.duration_ns > window.start_ns)
     made = np.flatnonzero(inside & _makes_program(timeline))
@@ -46,14 +45,14 @@ def compiled_functions(analysis: Analysis) -> list[Compiled]:
     found: list[Compiled] = []
     for function in dict.fromkeys(functions.tolist()):
         rows = made[functions == function]
-        again = rows[_was_there(analysis, function, rows)]
+        again = rows[_was_there(timeline, steps, function, rows)]
         found.append(
             Compiled(
                 function=function,
                 first=np.setdiff1d(rows, again),
                 again=again,
                 again_time=_time_of(timeline, function, again),
-                steps=_step_of(analysis, table.start_ns[again]),
+                steps=_step_of(steps, table.start_ns[again]),
             )
         )
     return found
@@ -68,19 +67,21 @@ def _makes_program(timeline: Timeline) -> NDArray[np.bool_]:
     return compiling | ((table.phase == Phase.CACHE_READ) & ~whole.contain(middle))
 
 
-def _step_of(analysis: Analysis, times_ns: NDArray[np.float64]) -> NDArray[np.int64]:
-    if analysis.steps is None:
+def _step_of(steps: StepTable | None, times_ns: NDArray[np.float64]) -> NDArray[np.int64]:
+    if steps is None:
         return np.zeros(len(times_ns), dtype=np.int64)
-    return np.searchsorted(analysis.steps.start_ns, times_ns, side="right") - 1
+    return np.searchsorted(steps.start_ns, times_ns, side="right") - 1
 
 
-def _was_there(analysis: Analysis, function: str, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+def _was_there(
+    timeline: Timeline, steps: StepTable | None, function: str, rows: NDArray[np.intp]
+) -> NDArray[np.bool_]:
     """Whether the function had been compiled or run in an earlier step (at all, without steps)."""
-    starts = analysis.timeline.compiles.start_ns[rows]
-    earliest = min(float(starts[0]), _first_run(analysis.timeline, function))
-    if analysis.steps is None:
+    starts = timeline.compiles.start_ns[rows]
+    earliest = min(float(starts[0]), _first_run(timeline, function))
+    if steps is None:
         return starts > earliest
-    return _step_of(analysis, starts) > _step_of(analysis, np.array([earliest]))[0]
+    return _step_of(steps, starts) > _step_of(steps, np.array([earliest]))[0]
 
 
 def _first_run(timeline: Timeline, function: str) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,18 +43,20 @@ class DeviceUse:
         return self.copy - (self.compute | self.collective)
 
 
-def use_of_devices(timeline: Timeline, window: Window) -> list[DeviceUse]:
-    """Give the use of each device that did anything in the window.
+def use_of_devices(timeline: Timeline, windows: Mapping[int, Window]) -> list[DeviceUse]:
+    """Give the use of each device that did anything in its process's window.
 
     A device without any operation is not taken for idle: it may belong to another process.
     """
     ops = timeline.ops
-    inside = (ops.start_ns < window.end_ns) & (ops.start_ns + ops.duration_ns > window.start_ns)
+    end_ns = ops.start_ns + ops.duration_ns
     is_collective = np.zeros(len(ops), dtype=np.bool_)
     is_collective[timeline.collectives.op] = True
     uses: list[DeviceUse] = []
     several = len({device.process for device in timeline.devices}) > 1
     for index, device in enumerate(timeline.devices):
+        window = windows[device.process]
+        inside = (ops.start_ns < window.end_ns) & (end_ns > window.start_ns)
         rows = np.flatnonzero(inside & (ops.device == index))
         if not len(rows):
             continue

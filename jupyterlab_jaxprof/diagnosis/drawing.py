@@ -22,10 +22,10 @@ _VISIBLE_SHARE = 0.002
 
 def drawing(analysis: Analysis) -> dict[str, Any]:
     """Give the summary's `drawing`, in the file's own milliseconds."""
-    window = analysis.window
+    start_ns, end_ns = analysis.extent
     return {
-        "start_ms": _ms(window.start_ns),
-        "end_ms": _ms(window.end_ns),
+        "start_ms": _ms(start_ns),
+        "end_ms": _ms(end_ns),
         "lanes": [lane for lane in _lanes(analysis) if lane["intervals"]],
         "gaps": _gaps(analysis),
     }
@@ -36,15 +36,14 @@ def _ms(time_ns: float) -> float:
 
 
 def _lanes(analysis: Analysis) -> list[Lane]:
-    timeline, window, steps = analysis.timeline, analysis.window, analysis.steps
+    timeline, steps = analysis.timeline, analysis.steps
+    start_ns, end_ns = analysis.extent
     lanes: list[Lane] = []
     if steps is not None:
         labels = [str(number) for number in steps.number]
         lanes.append(_labelled("steps", steps.name, steps.start_ns, steps.end_ns, labels))
     compiles = timeline.compiles
-    inside = (compiles.start_ns < window.end_ns) & (
-        compiles.start_ns + compiles.duration_ns > window.start_ns
-    )
+    inside = (compiles.start_ns < end_ns) & (compiles.start_ns + compiles.duration_ns > start_ns)
     compiles = compiles.take(inside)
     lanes.append(
         _labelled(
@@ -106,7 +105,7 @@ def _gaps(analysis: Analysis) -> list[dict[str, Any]]:
         gaps = idle.device.idle
         chosen = np.argsort(-gaps.lengths_ns, kind="stable")[: thresholds.DRAWN_GAPS]
         found += [(float(gaps.start_ns[i]), float(gaps.end_ns[i]), idle) for i in chosen]
-    visible = _VISIBLE_SHARE * analysis.window.length_ns
+    visible = _VISIBLE_SHARE * analysis.length_ns
     largest = sorted(found, key=lambda gap: gap[0] - gap[1])[: thresholds.DRAWN_GAPS]
     return [
         {

@@ -7,6 +7,7 @@ them. Whatever matches none is the host's own work and is told by its name alone
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -124,37 +125,33 @@ def classify(timeline: Timeline) -> NDArray[np.int8]:
     return work
 
 
-def use_of_hosts(timeline: Timeline, window: Window, steps: StepTable | None) -> dict[int, HostUse]:
+def use_of_hosts(
+    timeline: Timeline,
+    windows: Mapping[int, Window],
+    every_steps: Sequence[StepTable],
+    work: NDArray[np.int8],
+) -> dict[int, HostUse]:
     """Give what the host of each process did in the window."""
     ranges = timeline.ranges
-    work = classify(timeline)
-    inside = (ranges.start_ns < window.end_ns) & (ranges.start_ns + ranges.duration_ns > window.start_ns)
+    end_ns = ranges.start_ns + ranges.duration_ns
     processes = np.array([thread.process for thread in timeline.threads], dtype=np.int64)
-    found = {device.process for device in timeline.devices} | set(processes.tolist())
+    steps_of = {steps.process: steps for steps in every_steps}
     uses: dict[int, HostUse] = {}
-    for process in sorted(found):
-        if len(found) == 1:
-            of_process = inside
-        else:
-            of_process = inside & (processes == process)[ranges.thread]
-        rows = np.flatnonzero(of_process)
-        uses[process] = _use(timeline, window, steps, process, rows, work[rows], processes)
+    for process, window in windows.items():
+        inside = (ranges.start_ns < window.end_ns) & (end_ns > window.start_ns)
+        if len(windows) > 1:
+            inside &= (processes == process)[ranges.thread]
+        rows = np.flatnonzero(inside)
+        uses[process] = _use(timeline, window, steps_of.get(process), process, rows, work[rows], processes)
     return uses
 
 
 def _leading_thread(
-    timeline: Timeline, steps: StepTable | None, process: int, rows: NDArray[np.intp], work: NDArray[np.int8]
+    timeline: Timeline, steps: StepTable | None, rows: NDArray[np.intp], work: NDArray[np.int8]
 ) -> int:
     """The thread of the steps; else the one that dispatches longest; else the one annotated longest."""
-    if steps is not None and steps.process == process:
+    if steps is not None:
         return steps.thread
-    of_step = [
-        int(thread)
-        for thread in np.unique(timeline.steps.thread)
-        if timeline.threads[thread].process == process
-    ]
-    if of_step:
-        return of_step[0]
     ranges = timeline.ranges
     annotated = ranges.kind[rows] == RangeKind.ANNOTATION
     for chosen in (work == Work.DISPATCH, annotated):
@@ -174,7 +171,7 @@ def _use(
     processes: NDArray[np.int64],
 ) -> HostUse:
     ranges = timeline.ranges
-    thread = _leading_thread(timeline, steps, process, rows, work)
+    thread = _leading_thread(timeline, steps, rows, work)
     kinds, threads = ranges.kind[rows], ranges.thread[rows]
     own = threads == thread
     users = np.isin(

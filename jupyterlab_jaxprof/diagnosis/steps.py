@@ -11,7 +11,6 @@ from jupyterlab_jaxprof.timeline.intervals import Intervals
 from jupyterlab_jaxprof.timeline.model import Floats
 
 from .analysis import Analysis
-from .compiles import compiled_functions
 from .gaps import Cause, who
 from .units import milliseconds, names
 from .window import StepTable
@@ -128,7 +127,7 @@ def _why(analysis: Analysis, steps: StepTable, index: int, middle: int) -> str:
     if what == "compile":
         inside = [
             one.function
-            for one in compiled_functions(analysis)
+            for one in analysis.compiled
             if _any_within(analysis, np.concatenate([one.first, one.again]), starts[0], ends[0])
         ]
         functions = names([name for name in inside if name])

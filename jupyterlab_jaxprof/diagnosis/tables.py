@@ -13,6 +13,7 @@ from jupyterlab_jaxprof.timeline.model import CopyKind, HostMemory, OpKind, Rang
 from . import thresholds
 from .analysis import Analysis
 from .grouping import dense
+from .host import Work
 
 Row = dict[str, Any]
 _COPY_KINDS = {
@@ -80,7 +81,7 @@ def _busy_ns(analysis: Analysis) -> float:
 
 
 def _wall_ns(analysis: Analysis) -> float:
-    return analysis.window.length_ns * max(len(analysis.devices), 1)
+    return analysis.length_ns * max(len(analysis.devices), 1)
 
 
 def _kernels(analysis: Analysis) -> tuple[list[Row], int]:
@@ -103,7 +104,7 @@ def _kernels(analysis: Analysis) -> tuple[list[Row], int]:
                 "median_us": round(float(np.median(durations)) / 1e3, 3),
                 "max_us": round(float(durations.max()) / 1e3, 3),
                 "share_device": _share(total, busy[device]),
-                "share_wall": _share(total, analysis.window.length_ns),
+                "share_wall": _share(total, analysis.length_ns),
             }
         )
     return table, groups.left_out
@@ -156,26 +157,27 @@ def _copies(analysis: Analysis) -> tuple[list[Row], int]:
 
 
 def _calls(analysis: Analysis) -> tuple[list[Row], int]:
-    timeline, window, calls = analysis.timeline, analysis.window, analysis.timeline.calls
-    rows = np.flatnonzero((calls.start_ns >= window.start_ns) & (calls.start_ns < window.end_ns))
+    timeline, calls, (start_ns, end_ns) = analysis.timeline, analysis.timeline.calls, analysis.extent
+    rows = np.flatnonzero((calls.start_ns >= start_ns) & (calls.start_ns < end_ns))
     groups = _Groups(calls.duration_ns[rows], calls.name[rows])
     return [
         {
             "name": timeline.text(int(calls.name[rows[groups.firsts[group]]])),
             "count": int(groups.counts[group]),
             "total_ms": _ms(float(groups.totals_ns[group])),
-            "share_wall": _share(float(groups.totals_ns[group]), window.length_ns),
+            "share_wall": _share(float(groups.totals_ns[group]), analysis.length_ns),
         }
         for group in groups.top
     ], groups.left_out
 
 
 def _annotations(analysis: Analysis) -> tuple[list[Row], int]:
-    timeline, window, ranges = analysis.timeline, analysis.window, analysis.timeline.ranges
+    timeline, ranges, (start_ns, end_ns) = analysis.timeline, analysis.timeline.ranges, analysis.extent
     rows = np.flatnonzero(
         (ranges.kind == RangeKind.ANNOTATION)
-        & (ranges.start_ns >= window.start_ns)
-        & (ranges.start_ns < window.end_ns)
+        & (analysis.work == Work.OTHER)
+        & (ranges.start_ns >= start_ns)
+        & (ranges.start_ns < end_ns)
     )
     groups = _Groups(ranges.duration_ns[rows], ranges.name[rows])
     table: list[Row] = []
@@ -191,7 +193,7 @@ def _annotations(analysis: Analysis) -> tuple[list[Row], int]:
                 "name": timeline.text(int(ranges.name[own[0]])),
                 "count": len(own),
                 "total_ms": _ms(total),
-                "share_wall": _share(total, window.length_ns),
+                "share_wall": _share(total, analysis.length_ns),
                 "device_ms": _ms(device_ns) if analysis.devices else None,
             }
         )

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from jupyterlab_jaxprof.timeline.model import Floats, Integers, RangeKind, Timeline
+from jupyterlab_jaxprof.timeline.model import ApiCalls, DeviceOps, Floats, Integers, RangeKind, Timeline
 
 
 @dataclass(frozen=True)
 class StepTable:
-    """The steps that are judged: those of one name and one process, in the order of time."""
+    """The steps of one name and one process, in the order of time."""
 
     name: str
     process: int
@@ -44,36 +44,61 @@ class Window:
         return self.end_ns - self.start_ns
 
 
-def main_steps(timeline: Timeline) -> StepTable | None:
-    """Give the steps that take the most time; of several processes, those of the first that has them."""
+def main_steps(timeline: Timeline) -> list[StepTable]:
+    """Give the steps that take the most time, for each process that marks them, in the order of processes."""
     steps = timeline.steps
     if not len(steps):
-        return None
-    totals = np.bincount(steps.name, weights=steps.duration_ns)
-    name = int(np.argmax(totals))
-    rows = np.flatnonzero(steps.name == name)
-    processes = np.array([thread.process for thread in timeline.threads], dtype=np.int64)
-    if len(processes):
-        of_row = processes[steps.thread[rows]]
-        rows = rows[of_row == of_row.min()]
-    thread = int(np.bincount(steps.thread[rows]).argmax())
-    rows = rows[steps.thread[rows] == thread]
-    return StepTable(
-        name=timeline.text(name),
-        process=int(processes[thread]) if len(processes) else 0,
-        thread=thread,
-        number=steps.number[rows],
-        start_ns=steps.start_ns[rows],
-        end_ns=steps.start_ns[rows] + steps.duration_ns[rows],
+        return []
+    name = int(np.argmax(np.bincount(steps.name, weights=steps.duration_ns)))
+    named = np.flatnonzero(steps.name == name)
+    processes = np.array([thread.process for thread in timeline.threads], dtype=np.int64)[steps.thread[named]]
+    tables: list[StepTable] = []
+    for process in np.unique(processes):
+        rows = named[processes == process]
+        thread = int(np.bincount(steps.thread[rows]).argmax())
+        rows = rows[steps.thread[rows] == thread]
+        tables.append(
+            StepTable(
+                name=timeline.text(name),
+                process=int(process),
+                thread=thread,
+                number=steps.number[rows],
+                start_ns=steps.start_ns[rows],
+                end_ns=steps.start_ns[rows] + steps.duration_ns[rows],
+            )
+        )
+    return tables
+
+
+def choose_windows(timeline: Timeline, every_steps: Sequence[StepTable]) -> dict[int, Window]:
+    """Give each process its window; one without steps of its own has that of the others.
+
+    From the first step to the end of the last and of what it started on the devices.
+    """
+    places = (*timeline.devices, *timeline.threads)
+    processes = sorted({place.process for place in places}) or [0]
+    if not every_steps:
+        return dict.fromkeys(processes, _whole(timeline))
+    of_process = {device.process: [] for device in timeline.devices}
+    for index, device in enumerate(timeline.devices):
+        of_process[device.process].append(index)
+    windows = {
+        steps.process: _around(timeline, steps, of_process.get(steps.process)) for steps in every_steps
+    }
+    common = Window(
+        min(window.start_ns for window in windows.values()),
+        max(window.end_ns for window in windows.values()),
+        next(iter(windows.values())).reason,
     )
+    return {process: windows.get(process, common) for process in processes}
 
 
-def choose_window(timeline: Timeline, steps: StepTable | None) -> Window:
-    """Judge from the first step to the end of the last and of what it started on the devices."""
-    if steps is None:
-        return _whole(timeline)
+def _around(timeline: Timeline, steps: StepTable, devices: Sequence[int] | None) -> Window:
+    ops = timeline.ops
+    if len({device.process for device in timeline.devices}) > 1:
+        ops = ops.take(np.isin(ops.device, devices or []))
     start, end = float(steps.start_ns[0]), float(steps.end_ns.max())
-    reached = max(end, _end_of_started(timeline, start, end, float(np.median(steps.duration_ns))))
+    reached = max(end, _end_of_started(timeline, ops, start, end, float(np.median(steps.duration_ns))))
     after = " and what it had started on the device" if reached > end else ""
     few = "the one step" if len(steps) == 1 else f"the first of {len(steps)} steps"
     return Window(start, reached, f"From the start of {few} `{steps.name}` to the end of the last{after}.")
@@ -101,16 +126,17 @@ def _whole(timeline: Timeline) -> Window:
     return Window(*timeline.recorded_ns, "All that was recorded: nothing of JAX is in it.")
 
 
-def _end_of_started(timeline: Timeline, start_ns: float, end_ns: float, median_step_ns: float) -> float:
+def _end_of_started(
+    timeline: Timeline, ops: DeviceOps, start_ns: float, end_ns: float, median_step_ns: float
+) -> float:
     """When the devices were done with what was started before the last step's end."""
-    ops = timeline.ops
     inside = (ops.start_ns < end_ns) & (ops.start_ns >= start_ns)
     done = float((ops.start_ns[inside] + ops.duration_ns[inside]).max(initial=end_ns))
     later = np.flatnonzero(ops.start_ns >= end_ns)
     if not len(later):
         return done
     ends = ops.start_ns[later] + ops.duration_ns[later]
-    launched = _launch_times(timeline, later)
+    launched = _launch_times(timeline.calls, ops.correlation[later])
     if not np.isnan(launched).any():
         return float(ends[launched < end_ns].max(initial=done))
     reached = np.maximum.accumulate(np.concatenate([[done], ends]))[:-1]
@@ -118,14 +144,13 @@ def _end_of_started(timeline: Timeline, start_ns: float, end_ns: float, median_s
     return float(ends[: apart[0] if len(apart) else len(ends)].max(initial=done))
 
 
-def _launch_times(timeline: Timeline, rows: NDArray[np.intp]) -> Floats:
-    """When the host launched these operations; NaN where that isn't known."""
-    calls, wanted = timeline.calls, timeline.ops.correlation[rows]
-    times = np.full(len(rows), np.nan)
+def _launch_times(calls: ApiCalls, correlations: Integers) -> Floats:
+    """When the host launched operations, by their correlations; NaN where that isn't known."""
+    times = np.full(len(correlations), np.nan)
     if not len(calls):
         return times
     order = np.argsort(calls.correlation, kind="stable")
-    place = np.minimum(np.searchsorted(calls.correlation[order], wanted), len(calls) - 1)
-    known = (calls.correlation[order][place] == wanted) & (wanted != 0)
+    place = np.minimum(np.searchsorted(calls.correlation[order], correlations), len(calls) - 1)
+    known = (calls.correlation[order][place] == correlations) & (correlations != 0)
     times[known] = calls.start_ns[order][place[known]]
     return times

@@ -7,7 +7,7 @@ import numpy as np
 from jupyterlab_jaxprof.timeline.intervals import Intervals, union_of
 
 from ..analysis import Analysis
-from ..compiles import Compiled, compiled_functions
+from ..compiles import Compiled
 from ..finding import Finding, Level
 from ..thresholds import NOTE_SHARE, PROBLEM_SHARE
 from ..units import count, milliseconds, names, percent
@@ -17,7 +17,7 @@ ID = "first-call-compile"
 
 def find(analysis: Analysis) -> list[Finding]:
     """Tell what compiling took that was for the first time."""
-    compiled = compiled_functions(analysis)
+    compiled = analysis.compiled
     again = Intervals(np.zeros(0), np.zeros(0))
     for one in compiled:
         again = again | one.again_time

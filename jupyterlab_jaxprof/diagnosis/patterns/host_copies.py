@@ -57,9 +57,10 @@ def _direction(analysis: Analysis, kind: CopyKind) -> Finding | None:
 
 def _exposed(analysis: Analysis, rows: NDArray[np.intp]) -> list[Intervals]:
     """When each device copies these and computes nothing."""
-    ops, window = analysis.timeline.ops, analysis.window
+    ops = analysis.timeline.ops
     parts: list[Intervals] = []
     for use in analysis.devices:
+        window = analysis.windows[use.process]
         own = rows[ops.device[rows] == use.index]
         when = union_of(ops.start_ns[own], ops.duration_ns[own]).clip(window.start_ns, window.end_ns)
         parts.append(when - (use.compute | use.collective))

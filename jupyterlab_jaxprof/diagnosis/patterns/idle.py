@@ -35,7 +35,7 @@ def find(analysis: Analysis) -> list[Finding]:
             lost_ms=idle_ns / 1e6,
             share=share,
             evidence=[
-                f"Busy: {busy} of {milliseconds(analysis.window.length_ns)}.",
+                f"Busy: {busy} of {milliseconds(analysis.length_ns)}.",
                 f"What the host did while the device rested: {'; '.join(causes)}.",
             ],
             ranges=_largest(analysis),

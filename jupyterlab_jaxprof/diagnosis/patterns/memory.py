@@ -31,13 +31,13 @@ def find(analysis: Analysis) -> list[Finding]:
 
     The allocator's own peak is that of the process so far: it may be of something that ran before.
     """
-    samples, window = analysis.timeline.allocator, analysis.window
+    samples, (start_ns, end_ns) = analysis.timeline.allocator, analysis.extent
     held: tuple[float, int] | None = None
     peaked: tuple[float, int] | None = None
     for device in np.unique(samples.device):
-        rows = np.flatnonzero((samples.device == device) & (samples.time_ns <= window.end_ns))
+        rows = np.flatnonzero((samples.device == device) & (samples.time_ns <= end_ns))
         # The last sample before the window tells what was held as it began
-        before = np.flatnonzero(samples.time_ns[rows] <= window.start_ns)
+        before = np.flatnonzero(samples.time_ns[rows] <= start_ns)
         rows = rows[before[-1] if len(before) else 0 :]
         rows = rows[samples.limit_bytes[rows] > 0]
         if len(rows):

@@ -27,7 +27,7 @@ def conclude(analysis: Analysis, findings: Sequence[Finding]) -> list[Finding]:
             level=Level.FINE,
             evidence=[
                 f"{use.name} was busy {milliseconds(use.busy.total_ns)} of "
-                f"{milliseconds(analysis.window.length_ns)}, and computed {milliseconds(computing)}.",
+                f"{milliseconds(analysis.length_ns)}, and computed {milliseconds(computing)}.",
             ],
             meaning="The program is bound by the device: to make it faster, make the device's work less or "
             "cheaper.",

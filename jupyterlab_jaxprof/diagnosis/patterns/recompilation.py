@@ -7,7 +7,7 @@ import numpy as np
 from jupyterlab_jaxprof.timeline.intervals import NONE
 
 from ..analysis import Analysis
-from ..compiles import Compiled, compiled_functions
+from ..compiles import Compiled
 from ..finding import Finding, Level
 from ..thresholds import FEWEST_STEPS, NOTE_SHARE, PROBLEM_SHARE
 from ..units import count, milliseconds, names, percent
@@ -19,7 +19,7 @@ _SPREAD_SHARE = 0.5
 
 def find(analysis: Analysis) -> list[Finding]:
     """Tell which functions were compiled again, how often, and what it cost."""
-    again = [one for one in compiled_functions(analysis) if len(one.again) and _certain(analysis, one)]
+    again = [one for one in analysis.compiled if len(one.again) and _certain(analysis, one)]
     if not again:
         return []
     time = NONE
@@ -56,7 +56,7 @@ def _certain(analysis: Analysis, one: Compiled) -> bool:
         return True
     starts = analysis.timeline.compiles.start_ns[one.again]
     spread = float(starts.max() - starts.min())
-    return len(one.again) >= FEWEST_STEPS and spread >= _SPREAD_SHARE * analysis.window.length_ns
+    return len(one.again) >= FEWEST_STEPS and spread >= _SPREAD_SHARE * analysis.length_ns
 
 
 def _evidence(analysis: Analysis, one: Compiled) -> str:

@@ -88,8 +88,8 @@ def _steps_end_early(analysis: Analysis) -> list[Finding]:
         return []
     marked = float(steps.duration_ns.sum())
     later = analysis.window.end_ns - float(steps.end_ns[-1])
-    each = analysis.window.length_ns / len(steps)
-    if later < max(2 * float(np.median(steps.duration_ns)), 0.3 * analysis.window.length_ns):
+    each = analysis.length_ns / len(steps)
+    if later < max(2 * float(np.median(steps.duration_ns)), 0.3 * analysis.length_ns):
         return []
     return [
         Finding(
@@ -147,7 +147,7 @@ def _python_tracer(analysis: Analysis) -> list[Finding]:
             level=Level.NOTE,
             evidence=[
                 f"{count(calls, 'Python call')} recorded at about {PYTHON_CALL_COST_NS / 1e3:.1f} us each: some "
-                f"{milliseconds(cost_ns)} of {milliseconds(window.length_ns)}."
+                f"{milliseconds(cost_ns)} of {milliseconds(analysis.length_ns)}."
             ],
             meaning="The tracer is called at each entry and exit of a Python function. The host looks slower, and "
             "the device idler, than without it; times of kernels are right.",

@@ -57,7 +57,7 @@ def lost_by_waiting(analysis: Analysis) -> float:
     """How much shorter the window were if the host ran ahead of the devices, in ns."""
     use = analysis.devices[0]
     waits = analysis.waits[use.process]
-    waiting = (waits.waited | waits.woke) - analysis.compiling
+    waiting = waits.waited - analysis.hosts[use.process].compiling
     host_ns = analysis.steady_ns - waiting.total_ns
     # What holds a program up from inside does so however far the host is ahead
     inside_ns = analysis.idle_ns(Cause.CALLBACK, Cause.LAUNCH, Cause.KERNELS)
