@@ -11,7 +11,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 SOURCES := pyproject.toml package.json $(shell find jupyterlab_jaxprof labextension etc -type f \
 	-not -path '*/__pycache__/*' -not -path 'jupyterlab_jaxprof/labextension/*')
 
-.PHONY: help demo test dev system-packages lint compat bench clean
+.PHONY: help demo test dev environments system-packages compat-environments lint lint-python lint-typescript compat \
+	bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -22,18 +23,27 @@ ifneq ($(LAB),0)
 	$(BIN)/python scripts/open_lab.py examples/training_step.ipynb
 endif
 
-test: system-packages $(BIN)/.test  ## all tests, linters and type checks, after installing what they need
-	$(MAKE) --no-print-directory lint
+test:  ## all tests, linters and type checks, after installing what they need
+	scripts/test_compat.sh --check
+	$(MAKE) --no-print-directory -j3 environments
+	$(MAKE) --no-print-directory -j2 lint
 	$(BIN)/python -m pytest
 	$(MAKE) --no-print-directory compat
 
-lint: $(BIN)/.test  ## ruff, pyright, eslint, prettier, tsc
+# what waits for the network waits at the same time
+environments: system-packages $(BIN)/.test compat-environments
+
+lint: lint-python lint-typescript  ## ruff, pyright, eslint, prettier, tsc
+
+lint-python: $(BIN)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
+
+lint-typescript: $(BIN)/.test
 	$(BIN)/jlpm run lint
 
-compat: $(BIN)/.test  ## the kernel side's tests on the oldest and the newest supported JAX
+compat: compat-environments  ## the kernel side's tests on the oldest and the newest supported JAX
 	scripts/test_compat.sh
 
 bench: $(BIN)/.test  ## figures against peers of the same run
@@ -45,8 +55,10 @@ dev: $(BIN)/.test  ## editable install; rebuilds the labextension at every chang
 	$(BIN)/jlpm run watch
 
 system-packages:
-	scripts/test_compat.sh --check
 	scripts/system_packages.sh
+
+compat-environments:
+	scripts/test_compat.sh --prepare
 
 $(BIN)/python:
 	scripts/make_environment.sh "$(PYTHON)" "$(VENV)"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The kernel side's tests on other versions than the environment's own: the oldest JAX that is supported,
 # and the newest JAX on the newest Python. Each gets an environment of its own, made once.
-# --check: only see whether the Pythons are there.
+# --check: only see whether the Pythons are there. --prepare: only make the environments.
 set -euo pipefail
 
 find_python() {  # VERSION: a Python of that version, from the PATH or pyenv
@@ -18,25 +18,30 @@ require_python() {  # VERSION
   exit 1
 }
 
-run() {  # PYTHON_VERSION REQUIREMENT...
-  local python venv
-  python=$(find_python "$1")
-  venv=.venv-compat-$1
+prepare() {  # PYTHON_VERSION REQUIREMENT...
+  local venv=.venv-compat-$1
   if [ ! -f "$venv/.ready" ]; then
     rm -rf "$venv"
-    "$python" -m venv "$venv"
+    "$(find_python "$1")" -m venv "$venv"
     "$venv/bin/pip" install -q "${@:2}" cloudpickle grpcio jupyter-server-proxy nbclient nvtx numpy pandas pexpect \
       psutil pytest pytest-timeout 'xprof>=2.24,<2.25'
     touch "$venv/.ready"
   fi
+}
+
+run() {  # PYTHON_VERSION
+  local venv=.venv-compat-$1
   echo "== Python $1, $("$venv/bin/python" -c 'import jax; print("jax", jax.__version__)')"
   # apart, since JAX 0.6 enqueues nothing any more on a CPU once a callback has failed in the process
   "$venv/bin/python" -m pytest -q tests/cell
-  "$venv/bin/python" -m pytest -q tests/captures tests/magics tests/timing tests/tracing
+  "$venv/bin/python" -m pytest -q tests/magics tests/timing tests/tracing
 }
 
 require_python 3.11
 require_python 3.13
 [ "${1:-}" = --check ] && exit
-run 3.11 'jax==0.6.*' 'ipython==8.20.*' 'ipykernel==6.29.*'
-run 3.13 jax ipython ipykernel
+prepare 3.11 'jax==0.6.*' 'ipython==8.20.*' 'ipykernel==6.29.*'
+prepare 3.13 jax ipython ipykernel
+[ "${1:-}" = --prepare ] && exit
+run 3.11
+run 3.13

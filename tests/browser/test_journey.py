@@ -30,7 +30,7 @@ COUNT_STEPS = """() => {
 }"""
 
 
-@pytest.mark.parametrize("base_url", ["/", "/user/alice/", "/user/me@host.org/"])
+@pytest.mark.parametrize("base_url", ["/", "/user/me@host.org/"])
 def test_from_cell_to_xprof(
     browser: Browser,
     server_at: Callable[[str], Server],
