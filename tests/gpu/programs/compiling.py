@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 
 from tests.gpu.programs.models import mlp, normal, transformer
-from tests.gpu.programs.recording import IDLE, TOO_SMALL, Recording, program
+from tests.gpu.programs.recording import IDLE, TOO_SMALL, WAITED_FOR, Recording, program
 
 # While one compiles nothing runs.
-COMPILING_MAY = (*TOO_SMALL, "first-call-compile", "eager-dispatch")
+COMPILING_MAY = (*TOO_SMALL, "first-call-compile", "eager-dispatch", "sync-every-step")
 
 
 @program("recompilation", may=COMPILING_MAY, names=("train_step",), cached=False)
@@ -78,7 +78,7 @@ def weak_type_once(record: Recording) -> None:
             x = train_step(x, 0.01 if n < 4 else rate).block_until_ready()
 
 
-@program("first-call-compile", may=IDLE, names=("train_step",), cached=False)
+@program("first-call-compile", may=WAITED_FOR, names=("train_step",), cached=False)
 def first_call_transformer(record: Recording) -> None:
     """The first of six steps compiles the transformer's `train_step`; the others are healthy."""
     step, _, params, x = transformer(record, 16, 1024, layers=2)
@@ -88,7 +88,7 @@ def first_call_transformer(record: Recording) -> None:
             params, _ = jax.block_until_ready(step(params, x))
 
 
-@program("first-call-compile", may=IDLE, cached=False)
+@program("first-call-compile", may=WAITED_FOR, cached=False)
 def first_calls_of_two(record: Recording) -> None:
     """`train_step` is compiled in the first step, `evaluate_loss` in step 4, where it is first called."""
     step, params, x = mlp(record, 32768, 4096, jnp.bfloat16)
@@ -117,7 +117,7 @@ def compiled_before_the_steps(record: Recording) -> None:
         loss.block_until_ready()
 
 
-@program(("first-call-compile", *IDLE), may=("nothing-wrong", *IDLE))
+@program(("first-call-compile", *IDLE), may=("nothing-wrong", *WAITED_FOR))
 def first_call_from_cache(record: Recording) -> None:
     """The first step takes its program from the persistent cache: it is read and loaded, not compiled."""
     step, params, x = mlp(record, 32768, 4096, jnp.bfloat16)

@@ -10,9 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from tests.gpu.programs.models import mlp, normal, transformer
-from tests.gpu.programs.recording import IDLE, TOO_SMALL, TRANSFERS, WAITING, Recording, program
-
-SYNC_MAY = (*TOO_SMALL, *TRANSFERS)
+from tests.gpu.programs.recording import IDLE, TOO_SMALL, TRANSFERS, WAITED_FOR, WAITING, Recording, program
 
 
 @program(TOO_SMALL, may=("sync-every-step", "tiny-kernels"))
@@ -46,7 +44,7 @@ def dispatch_bound(record: Recording) -> None:
         loss.block_until_ready()
 
 
-@program(WAITING, may=SYNC_MAY)
+@program(WAITING, may=(*TOO_SMALL, *TRANSFERS))
 def float_loss_light(record: Recording) -> None:
     """`float(loss)` after each step of 0.1 ms."""
     step, params, x = mlp(record, 512, 1024)
@@ -57,7 +55,7 @@ def float_loss_light(record: Recording) -> None:
             float(loss)
 
 
-@program(WAITING, may=SYNC_MAY)
+@program(WAITING, may=(*TOO_SMALL, *TRANSFERS))
 def print_loss(record: Recording) -> None:
     """`print(loss)` after each step of 0.1 ms, bf16."""
     step, params, x = mlp(record, 1024, 1024, jnp.bfloat16)
@@ -69,7 +67,7 @@ def print_loss(record: Recording) -> None:
             print(loss)
 
 
-@program(WAITING, "no-step-markers", may=SYNC_MAY)
+@program(WAITING, "no-step-markers", may=(*TOO_SMALL, *TRANSFERS, "eager-dispatch"))
 def host_predicate(record: Recording) -> None:
     """A Python `while float(error) > tolerance` around a small jitted update; nothing is marked."""
     update = jax.jit(lambda x: (x * 0.9, jnp.max(jnp.abs(x))))
@@ -83,7 +81,7 @@ def host_predicate(record: Recording) -> None:
     record.known["turns"] = turns
 
 
-@program("host-starves-device", may=IDLE, names=("load_batch",))
+@program("host-starves-device", may=WAITED_FOR, names=("load_batch",))
 def loader_sleep(record: Recording) -> None:
     """30 ms of sleep in `load_batch`, then a bf16 step of some 5 ms."""
     step, params, x = mlp(record, 16384, 4096, jnp.bfloat16)
@@ -95,7 +93,7 @@ def loader_sleep(record: Recording) -> None:
             params, _ = jax.block_until_ready(step(params, x))
 
 
-@program("host-starves-device", may=(*IDLE, "host-to-device-copies"), names=("augment",))
+@program("host-starves-device", may=(*WAITED_FOR, "host-to-device-copies"), names=("augment",))
 def loader_numpy(record: Recording) -> None:
     """numpy makes a batch of 8 MiB in `augment` (some 30 ms), which then goes to the device."""
     step, params, x = mlp(record, 1024, 2048)
@@ -118,7 +116,7 @@ def decode(count: int) -> list[int]:
     return values
 
 
-@program("host-starves-device", may=(*IDLE, "profiler-overhead"), names=("decode",), python=True)
+@program("host-starves-device", may=(*WAITED_FOR, "profiler-overhead"), names=("decode",), python=True)
 def loader_python_traced(record: Recording) -> None:
     """Some 15 ms in the Python function `decode`, not annotated: only the Python tracer sees its name."""
     step, params, x = mlp(record, 8192, 2048, jnp.bfloat16)
@@ -129,7 +127,7 @@ def loader_python_traced(record: Recording) -> None:
             params, _ = jax.block_until_ready(step(params, x))
 
 
-@program(IDLE)
+@program(IDLE, may=("sync-every-step",))
 def loader_python_unseen(record: Recording) -> None:
     """The same without the Python tracer: that the host holds the device up is seen, its reason is not."""
     step, params, x = mlp(record, 8192, 2048, jnp.bfloat16)
@@ -153,7 +151,7 @@ def loader_between_unmarked(record: Recording) -> None:
         loss.block_until_ready()
 
 
-@program(IDLE, names=("collect",))
+@program(IDLE, may=("sync-every-step",), names=("collect",))
 def gc_each_step(record: Recording) -> None:
     """`gc.collect()` over 400,000 objects, annotated `collect`, each step."""
     step, params, x = mlp(record, 8192, 4096, jnp.bfloat16)
@@ -167,7 +165,7 @@ def gc_each_step(record: Recording) -> None:
     del objects
 
 
-@program(IDLE, may=("profiler-overhead",), python=True)
+@program(IDLE, may=("profiler-overhead", "sync-every-step"), python=True)
 def gc_unmarked(record: Recording) -> None:
     """`gc.collect()` each step, not annotated; the Python tracer is on."""
     step, params, x = mlp(record, 8192, 4096, jnp.bfloat16)
@@ -180,7 +178,7 @@ def gc_unmarked(record: Recording) -> None:
     del objects
 
 
-@program(IDLE, names=("save_figures",))
+@program(IDLE, minor=("sync-every-step",), names=("save_figures",))
 def pause_between_phases(record: Recording) -> None:
     """Five healthy `train` steps, 250 ms in `save_figures`, five healthy `evaluate` steps: one gap."""
     step, params, x = mlp(record, 32768, 4096, jnp.bfloat16)
@@ -194,7 +192,7 @@ def pause_between_phases(record: Recording) -> None:
             jax.block_until_ready(step(params, x)[1])
 
 
-@program(IDLE, may=("nothing-wrong",), names=("write_log",), slow_step=7)
+@program(IDLE, may=("nothing-wrong",), minor=("sync-every-step",), names=("write_log",), slow_step=7)
 def one_slow_step(record: Recording) -> None:
     """Twelve healthy steps, but the eighth (number 7) has 60 ms in `write_log`."""
     step, params, x = mlp(record, 32768, 4096, jnp.bfloat16)

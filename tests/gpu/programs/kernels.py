@@ -104,7 +104,7 @@ def transposes(record: Recording) -> None:
         x.block_until_ready()
 
 
-@program("device-copies", may=("nothing-wrong",))
+@program(("device-copies", "nothing-wrong"))
 def rolling_buffer(record: Recording) -> None:
     """A buffer of 4 GiB is moved up by one row, by concatenation, for each new row; bf16."""
     buffer = normal(0, record.size(131072), record.size(16384), dtype=jnp.bfloat16)

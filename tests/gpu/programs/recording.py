@@ -44,6 +44,8 @@ IDLE = ("device-idle", "host-starves-device")
 TOO_SMALL = (*IDLE, "batch-too-small", "launch-bound")
 TRANSFERS = ("host-to-device-copies", "device-to-host-copies", "device-to-host-read")
 WAITING = ("device-to-host-read", "sync-every-step")
+# A step that is waited for can hide none of that behind the device's work.
+WAITED_FOR = (*IDLE, "sync-every-step")
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ import numpy as np
 from jax.experimental import io_callback
 
 from tests.gpu.programs.models import mlp, normal
-from tests.gpu.programs.recording import IDLE, TOO_SMALL, TRANSFERS, WAITING, Recording, program
+from tests.gpu.programs.recording import IDLE, TOO_SMALL, TRANSFERS, WAITED_FOR, WAITING, Recording, program
 
 
-@program("host-to-device-copies", may=IDLE)
+@program("host-to-device-copies", may=WAITED_FOR)
 def h2d_pageable(record: Recording) -> None:
     """A numpy batch of 256 MiB goes to the device each step, a bf16 step of some ms after it."""
     step, params, x = mlp(record, 16384, 4096)
@@ -74,7 +74,7 @@ def offload_round_trip(record: Recording) -> None:
             state = np.asarray(step(state))
 
 
-CALLBACK_MAY = (*TRANSFERS, "sync-every-step", *IDLE)
+CALLBACK_MAY = (*TRANSFERS, *WAITED_FOR)
 
 
 @program("host-callback", may=CALLBACK_MAY)
@@ -138,7 +138,7 @@ def debug_print(record: Recording) -> None:
             params, _ = jax.block_until_ready(logged(params, x))
 
 
-@program("nothing-wrong", minor=("host-callback", *TRANSFERS))
+@program("nothing-wrong", minor=("host-callback", "launch-bound", *TRANSFERS))
 def debug_print_heavy(record: Recording) -> None:
     """`jax.debug.print` of a scalar at the end of a step of tens of ms: it costs next to nothing."""
     step, params, x = mlp(record, 65536, 4096, jnp.bfloat16)
