@@ -105,17 +105,14 @@ class Analysis:
         """Judge time that is lost again and again; None where it is too little to speak of.
 
         It counts as a share of the time outside compiling: what was compiled once here won't be in a longer
-        run. Where hardly anything but compiling was recorded, it is a note.
+        run. Where hardly anything but compiling was recorded, it is a note at most.
         """
-        steady = lost_ns / self.steady_ns
-        if steady < thresholds.NOTE_SHARE:
-            return None
+        share, steady = self.share(lost_ns), lost_ns / self.steady_ns
         if steady < thresholds.PROBLEM_SHARE:
-            return Level.NOTE
+            worth = steady >= thresholds.NOTE_SHARE and share >= thresholds.LEAST_NOTE_SHARE
+            return Level.NOTE if worth else None
         mostly_steady = self.steady_ns >= 0.5 * self.length_ns
-        return (
-            Level.PROBLEM if mostly_steady or self.share(lost_ns) >= thresholds.PROBLEM_SHARE else Level.NOTE
-        )
+        return Level.PROBLEM if mostly_steady or share >= thresholds.PROBLEM_SHARE else Level.NOTE
 
     def in_every_step(self, times_ns: Floats | NDArray[np.float64]) -> bool:
         """Tell whether something that begins at these times happens in (nearly) every step.
@@ -126,6 +123,13 @@ class Analysis:
         if self.steps is None:
             return len(times_ns) >= thresholds.FEWEST_STEPS
         return float(np.mean(self.per_step(times_ns) > 0)) >= thresholds.EVERY_STEP_SHARE
+
+    def periods(self) -> tuple[Floats, Floats]:
+        """Give the starts and ends of the steps, each lasting to the next one's start; the last one to the
+        window's end."""
+        assert self.steps is not None
+        starts = self.steps.start_ns
+        return starts, np.append(starts[1:], max(self.window.end_ns, float(self.steps.end_ns[-1])))
 
     def per_step(self, times_ns: Floats | NDArray[np.float64]) -> NDArray[np.int64]:
         """Count what begins in each step, which lasts to the next one's start."""

@@ -163,7 +163,7 @@ def _gaps_by_neighbours(timeline: Timeline, use: DeviceUse, host: HostUse, progr
 
     eager_program = np.append(programs.eager, False)  # the last is for 'no program'
     eager = eager_program[program_after] & (length <= thresholds.LONGEST_EAGER_GAP_NS)
-    same = (program_before == program_after) & ~eager
+    same = (program_before == program_after) & (program_after >= 0) & ~eager
     kernels = same & (length <= thresholds.KERNEL_GAP_NS)
     # One dispatch around the whole gap that began before the operation in front of it: both are of one run
     dispatch = host.dispatch

@@ -35,8 +35,11 @@ class Work(IntEnum):
 
 _RUNTIME: tuple[tuple[re.Pattern[str], Work], ...] = (
     (re.compile(r"ThenExecuteCallback|CreateCallbackStream|ThreadpoolListener"), Work.OTHER),
-    (re.compile(r"(pure|io|debug|host)_callback|python_(gpu|cpu)_callback"), Work.CALLBACK),
-    (re.compile(r"^np\.asarray\(jax\.Array\)|ToLiteral|CopyRawDeviceToHost|^D2H "), Work.READ),
+    (re.compile(r"(pure|io|debug|host)_callback|debug_print|python_(gpu|cpu)_callback"), Work.CALLBACK),
+    (
+        re.compile(r"^np\.asarray\(jax\.Array\)|copy_to_host_async|ToLiteral|CopyRawDeviceToHost|^D2H "),
+        Work.READ,
+    ),
     (
         re.compile(
             r"^H2D |^Transpose::|CopyRawHostToDevice|BufferFromHost|LinearizeInto|^DevicePut"

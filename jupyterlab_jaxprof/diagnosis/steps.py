@@ -49,7 +49,8 @@ def parts_of_steps(analysis: Analysis, steps: StepTable) -> Parts:
     collective = mean([use.exposed_collective for use in analysis.devices])
     copy = mean([use.exposed_copy for use in analysis.devices])
     host = mean([idle.of(*_HOST) for idle in analysis.idle])
-    return Parts(compute, copy, collective, host, steps.duration_ns - compute - collective - copy - host)
+    rest = np.maximum(steps.duration_ns - compute - collective - copy - host, 0.0)
+    return Parts(compute, copy, collective, host, rest)
 
 
 def step_summary(analysis: Analysis) -> dict[str, Any] | None:
@@ -78,9 +79,10 @@ def step_summary(analysis: Analysis) -> dict[str, Any] | None:
         summary["parts"] = {
             f"{name}_ms": round(float(np.mean(getattr(parts, name)[middle])) / 1e6, 6) for name in _PARTS
         }
-        summary["parts"]["idle_ms"] = round(
-            summary["median_ms"] - sum(summary["parts"][f"{name}_ms"] for name in _PARTS[:-1]), 6
-        )
+        # What rounding takes or gives goes to the largest part, so that the sum is exact
+        missing = summary["median_ms"] - sum(summary["parts"].values())
+        largest = max(summary["parts"], key=summary["parts"].__getitem__)
+        summary["parts"][largest] = round(summary["parts"][largest] + missing, 6)
     return summary
 
 

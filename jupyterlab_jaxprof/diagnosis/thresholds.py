@@ -7,6 +7,8 @@ from __future__ import annotations
 PROBLEM_SHARE = 0.10
 #: What is seen directly (a compile, a callback, a copy that computing waits for) is worth knowing from here.
 NOTE_SHARE = 0.02
+#: What is hardly anything of the whole recording is no note, however much of a few steps it is.
+LEAST_NOTE_SHARE = 0.01
 #: A device that rests half of the time is the first thing to say; below a fifth it is the usual cost of
 #: starting and ending steps.
 IDLE_PROBLEM_SHARE = 0.50
@@ -33,6 +35,7 @@ EAGER_DEVICE_NS = 20e3
 #: So many of them in a step is 'many': below, dispatching costs under about half a millisecond.
 EAGER_PER_STEP = 10
 EAGER_IN_WINDOW = 30
+EAGER_KINDS = 3
 #: A pause before such an operation that is longer has another cause than its dispatch.
 LONGEST_EAGER_GAP_NS = 1e6
 

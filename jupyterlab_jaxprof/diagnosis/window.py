@@ -7,7 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jupyterlab_jaxprof.timeline.model import ApiCalls, DeviceOps, Floats, Integers, RangeKind, Timeline
+from jupyterlab_jaxprof.timeline.model import (
+    ApiCalls,
+    DeviceOps,
+    Floats,
+    Integers,
+    RangeKind,
+    Steps,
+    Timeline,
+)
 
 
 @dataclass(frozen=True)
@@ -49,7 +57,9 @@ def main_steps(timeline: Timeline) -> list[StepTable]:
     steps = timeline.steps
     if not len(steps):
         return []
-    name = int(np.argmax(np.bincount(steps.name, weights=steps.duration_ns)))
+    totals = np.bincount(steps.name, weights=steps.duration_ns)
+    totals[_outer(steps)] = 0.0
+    name = int(np.argmax(totals))
     named = np.flatnonzero(steps.name == name)
     processes = np.array([thread.process for thread in timeline.threads], dtype=np.int64)[steps.thread[named]]
     tables: list[StepTable] = []
@@ -68,6 +78,20 @@ def main_steps(timeline: Timeline) -> list[StepTable]:
             )
         )
     return tables
+
+
+def _outer(steps: Steps) -> list[int]:
+    """Names of steps around steps: an epoch around its training steps."""
+    names = np.unique(steps.name)
+    outer: list[int] = []
+    for name in names if len(names) > 1 else ():
+        own = steps.name == name
+        others = steps.start_ns[~own]
+        starts, ends = steps.start_ns[own], steps.start_ns[own] + steps.duration_ns[own]
+        inside = np.searchsorted(others, ends) - np.searchsorted(others, starts)
+        if float(inside.mean()) >= 2:
+            outer.append(int(name))
+    return outer if len(outer) < len(names) else []
 
 
 def choose_windows(timeline: Timeline, every_steps: Sequence[StepTable]) -> dict[int, Window]:
@@ -94,14 +118,17 @@ def choose_windows(timeline: Timeline, every_steps: Sequence[StepTable]) -> dict
 
 
 def _around(timeline: Timeline, steps: StepTable, devices: Sequence[int] | None) -> Window:
+    """The window of one process: around all its steps, those of other names too."""
     ops = timeline.ops
     if len({device.process for device in timeline.devices}) > 1:
         ops = ops.take(np.isin(ops.device, devices or []))
-    start, end = float(steps.start_ns[0]), float(steps.end_ns.max())
+    own = timeline.steps.take(timeline.steps.thread == steps.thread)
+    start, end = float(own.start_ns.min()), float((own.start_ns + own.duration_ns).max())
     reached = max(end, _end_of_started(timeline, ops, start, end, float(np.median(steps.duration_ns))))
     after = " and what it had started on the device" if reached > end else ""
-    few = "the one step" if len(steps) == 1 else f"the first of {len(steps)} steps"
-    return Window(start, reached, f"From the start of {few} `{steps.name}` to the end of the last{after}.")
+    names = " and ".join(f"`{timeline.text(int(name))}`" for name in np.unique(own.name))
+    few = "the one step" if len(own) == 1 else f"the first of {len(own)} steps"
+    return Window(start, reached, f"From the start of {few} {names} to the end of the last{after}.")
 
 
 def _whole(timeline: Timeline) -> Window:

@@ -14,11 +14,12 @@ from ..gaps import Cause
 from ..units import count, milliseconds, names, percent
 
 ID = "host-callback"
-_NAME = re.compile(r"((?:pure|io|debug)_callback|python_(?:gpu|cpu)_callback)")
+_NAME = re.compile(r"((?:pure|io|debug)_callback|debug_print|python_(?:gpu|cpu)_callback)")
 _WRITTEN = {
     "pure_callback": "`jax.pure_callback`",
     "io_callback": "`jax.experimental.io_callback`",
     "debug_callback": "`jax.debug.print` or `jax.debug.callback`",
+    "debug_print": "`jax.debug.print`",
 }
 
 

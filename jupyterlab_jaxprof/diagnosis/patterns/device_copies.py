@@ -15,7 +15,10 @@ from ..units import count, milliseconds, percent
 
 ID = "device-copies"
 # XLA names a fusion after its root, and a kernel of one operation `wrapped_`
-_MOVES = re.compile(r"^(wrapped_|loop_|input_)?(transpose|copy)(_fusion)?([._]\d+)*$|^memcpy(32|128)")
+_MOVES = re.compile(
+    r"^(wrapped_|loop_|input_)?(transpose|copy|concatenate|pad|reverse|slice|dynamic_(update_)?slice)(_fusion)?"
+    r"([._]\d+)*$|^memcpy(32|128)"
+)
 
 
 def find(analysis: Analysis) -> list[Finding]:

@@ -8,7 +8,7 @@ from ..analysis import Analysis
 from ..compiles import function_name
 from ..finding import Finding
 from ..gaps import Cause, who
-from ..thresholds import EAGER_IN_WINDOW, EAGER_PER_STEP
+from ..thresholds import EAGER_IN_WINDOW, EAGER_KINDS, EAGER_PER_STEP
 from ..units import count, microseconds, milliseconds, names, percent
 
 ID = "eager-dispatch"
@@ -65,9 +65,19 @@ def eager_runs(analysis: Analysis) -> float:
 
 
 def is_many(analysis: Analysis) -> bool:
-    """Whether they are many; a few belong to any step, and are part of what its dispatch costs."""
-    runs, steps = eager_runs(analysis), analysis.step_count
-    return runs / steps >= EAGER_PER_STEP if steps else runs >= EAGER_IN_WINDOW
+    """Whether they are many; a few belong to any step, and are part of what its dispatch costs.
+
+    Without marked steps, a larger program that runs among them stands for the step; without one there must
+    be several kinds of them, since one alone may be the step itself.
+    """
+    programs, runs, steps = analysis.programs, eager_runs(analysis), analysis.step_count
+    if steps:
+        return runs / steps >= EAGER_PER_STEP
+    larger = programs.runs[~programs.eager]
+    if len(larger):
+        return runs >= EAGER_IN_WINDOW and runs / float(larger.max()) >= EAGER_PER_STEP
+    kinds = len(np.unique(programs.module[programs.eager]))
+    return runs >= EAGER_IN_WINDOW and kinds >= EAGER_KINDS
 
 
 def _around(analysis: Analysis) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from jupyterlab_jaxprof.timeline.intervals import Intervals, union_of
+from jupyterlab_jaxprof.timeline.model import Phase
 
 from ..analysis import Analysis
 from ..compiles import Compiled
@@ -30,12 +31,15 @@ def find(analysis: Analysis) -> list[Finding]:
     programs = sum(len(one.first) for one in first)
     functions = _longest_first(analysis, first)
     where = _where(analysis, first)
+    cached = _from_cache(analysis, first)
+    how = "took its program from the cache" if cached else "was compiled"
     title = (
-        f"The first call of {names(functions, 2)} was compiled in {where}: "
+        f"The first call of {names(functions, 2)} {how} in {where}: "
         f"{milliseconds(lost_ns)}, {percent(share)} of the time"
     )
+    made = "read from the persistent cache" if cached else "compiled for the first time"
     evidence = [
-        f"{count(programs, 'program')} compiled for the first time; none of these functions had run before "
+        f"{count(programs, 'program')} {made}; none of these functions had run before "
         "in this trace, so they are first calls, not recompilations.",
         *_step_evidence(analysis, time),
     ]
@@ -59,6 +63,16 @@ def find(analysis: Analysis) -> list[Finding]:
             ],
         )
     ]
+
+
+def _from_cache(analysis: Analysis, first: list[Compiled]) -> bool:
+    """Whether all these programs were read from the persistent cache."""
+    table = analysis.timeline.compiles
+    read = table.take(table.phase == Phase.CACHE_READ)
+    rows = np.concatenate([one.first for one in first])
+    starts, ends = table.start_ns[rows], table.start_ns[rows] + table.duration_ns[rows]
+    inside = np.searchsorted(read.start_ns, ends) - np.searchsorted(read.start_ns, starts)
+    return bool(np.all((inside > 0) | (table.phase[rows] == Phase.CACHE_READ)))
 
 
 def _longest_first(analysis: Analysis, first: list[Compiled]) -> list[str]:

@@ -11,7 +11,7 @@ from jupyterlab_jaxprof.timeline.model import CopyKind, HostMemory, OpKind
 from ..analysis import Analysis
 from ..finding import Finding, Level
 from ..gaps import Cause
-from ..thresholds import DATA_BYTES_PER_STEP, IDLE_NOTE_SHARE
+from ..thresholds import DATA_BYTES_PER_STEP, IDLE_NOTE_SHARE, LEAST_NOTE_SHARE
 from ..units import count, milliseconds, percent, size
 
 TO_DEVICE = "host-to-device-copies"
@@ -49,7 +49,8 @@ def _direction(analysis: Analysis, kind: CopyKind) -> Finding | None:
     level = analysis.level(lost_ns)
     if level is None:
         hidden = exposed_ns < (1 - _HIDDEN_SHARE) * copying
-        if hidden or 1 - analysis.busy_share < IDLE_NOTE_SHARE:
+        least = analysis.share(lost_ns) < LEAST_NOTE_SHARE
+        if hidden or least or 1 - analysis.busy_share < IDLE_NOTE_SHARE:
             return None
         level = Level.NOTE
     return _finding(analysis, kind, rows, lost_ns, exposed_ns, analysis.idle_ns(cause), level)

@@ -25,8 +25,12 @@ def find(analysis: Analysis) -> list[Finding]:
         return []
     pieces = _pieces(analysis)
     name, evidence = _where(analysis, pieces)
-    if not name and analysis.steps is not None and not analysis.in_every_step(pieces.start_ns):
-        return []  # silence of the host in a few steps may as well be a slow wake-up
+    if not name and analysis.steps is not None:
+        # Silence of the host in a few steps may as well be a slow wake-up: count what each step has of it
+        lost_ns = float(np.median(pieces.covered(*analysis.periods()))) * analysis.step_count
+        level = analysis.level(lost_ns)
+        if level is None:
+            return []
     steps = analysis.step_count
     per_step = f", {milliseconds(lost_ns / steps)} a step" if steps else ""
     where = f"`{name}` is where the time goes" if name else "the trace does not show in what"

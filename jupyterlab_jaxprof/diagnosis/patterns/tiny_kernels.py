@@ -20,7 +20,7 @@ def find(analysis: Analysis) -> list[Finding]:
     """Tell which program's kernels the device waits for, told apart by how many and how small they are."""
     lost_ns = analysis.idle_ns(Cause.LAUNCH, Cause.KERNELS)
     level = analysis.level(lost_ns)
-    if level is None or not len(analysis.programs):
+    if level is not Level.PROBLEM or not len(analysis.programs):
         return []
     worst = int(np.argmax(_lost_by_program(analysis)))
     programs = analysis.programs

@@ -6,13 +6,16 @@ so a step would take as long as the longer of the two, not as both and the wakin
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
+from jupyterlab_jaxprof.timeline.intervals import Intervals
 from jupyterlab_jaxprof.timeline.model import CopyKind, OpKind
 
 from ..analysis import Analysis
-from ..finding import Finding
+from ..finding import Finding, Level
 from ..gaps import Cause
 from ..thresholds import SCALAR_BYTES
 from ..units import count, milliseconds, percent, size
@@ -37,32 +40,58 @@ def find(analysis: Analysis) -> list[Finding]:
     """Tell whether each step waits for the device, by what, and what that costs."""
     if not analysis.devices:
         return []
-    lost_ns = lost_by_waiting(analysis)
-    level = analysis.level(lost_ns)
-    if level is None:
-        return []
     rows = scalar_reads(analysis)
+    waits = analysis.waits[analysis.devices[0].process]
     if analysis.in_every_step(analysis.timeline.ops.start_ns[rows]):
-        return [_reads(analysis, rows, lost_ns)]
-    # Without a read it is told by the host's silence alone: only where it matters, and not where the fence
-    # of this project's own steps is what waits
-    waited = analysis.waits[analysis.devices[0].process].waited
+        lost_ns = lost_by(analysis, waits.waited).lost_ns
+        return [_reads(analysis, rows, lost_ns)] if analysis.level(lost_ns) else []
+    # Without a read it is mostly told by the host's silence: only where it matters, where the device is what
+    # takes longer, and not where the fence of this project's own steps is what waits
+    waited = waits.waited - analysis.host.read
     ours = len(analysis.fenced) > 0 and analysis.in_every_step(analysis.fenced.start_ns)
-    if level != "problem" or ours or not analysis.in_every_step(waited.start_ns):
+    if ours or not analysis.in_every_step(waited.start_ns):
         return []
-    return [_syncs(analysis, lost_ns)]
+    loss = lost_by(analysis, waited)
+    if loss.host_bound or analysis.level(loss.lost_ns) is not Level.PROBLEM:
+        return []
+    return [_syncs(analysis, loss.lost_ns)]
 
 
-def lost_by_waiting(analysis: Analysis) -> float:
-    """How much shorter the window were if the host ran ahead of the devices, in ns."""
-    use = analysis.devices[0]
-    waits = analysis.waits[use.process]
-    waiting = waits.waited - analysis.hosts[use.process].compiling
-    host_ns = analysis.steady_ns - waiting.total_ns
+@dataclass(frozen=True)
+class _Loss:
+    lost_ns: float
+    host_bound: bool
+
+
+def lost_by(analysis: Analysis, waited: Intervals) -> _Loss:
+    """How much shorter the window were if the host ran ahead of the devices instead of waiting.
+
+    By the median step where steps are marked: what each step loses, and not what a single one does.
+    """
+    process = analysis.devices[0].process
+    if analysis.steps is None:
+        window = analysis.windows[process]
+        starts, ends = np.array([window.start_ns]), np.array([window.end_ns])
+    else:
+        starts, ends = analysis.periods()
+    compiling = analysis.hosts[process].compiling.covered(starts, ends)
+    length = ends - starts - compiling
+    host = length - (waited - analysis.hosts[process].compiling).covered(starts, ends)
     # What holds a program up from inside does so however far the host is ahead
-    inside_ns = analysis.idle_ns(Cause.CALLBACK, Cause.LAUNCH, Cause.KERNELS)
-    device_ns = analysis.mean(lambda use: use.busy.total_ns) + inside_ns
-    return max(analysis.steady_ns - max(host_ns, device_ns), 0.0)
+    inside = [idle.of(Cause.CALLBACK, Cause.LAUNCH, Cause.KERNELS) for idle in analysis.idle]
+    device = np.mean(
+        [
+            use.busy.covered(starts, ends) + held.covered(starts, ends)
+            for use, held in zip(analysis.devices, inside, strict=True)
+        ],
+        axis=0,
+    )
+    lost = np.maximum(length - np.maximum(host, device), 0.0)
+    clean = compiling == 0 if np.any(compiling == 0) else np.ones(len(lost), dtype=np.bool_)
+    return _Loss(
+        lost_ns=float(np.median(lost[clean])) * len(lost),
+        host_bound=bool(np.median(host[clean]) > np.median(device[clean])),
+    )
 
 
 def scalar_reads(analysis: Analysis) -> NDArray[np.intp]:
