@@ -26,11 +26,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "captures": set(),
     "environment": set(),
     "server": {"captures", "environment"},
+    "nsight": {"cell", "timing", "captures", "environment"},
 }
 PRIVATE_INTERFACES = {
     "tracing/profiler.py": {"jax"},
     "cell/barrier.py": {"jax"},
     "timing/monitoring.py": {"jax"},
+    "nsight/carry/internals.py": {"jax"},
     "server/viewers/xprof_app.py": {"xprof"},
     "server/viewers/tensorboard_app.py": {"tensorboard"},
 }

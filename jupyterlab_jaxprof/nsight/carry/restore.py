@@ -1,0 +1,136 @@
+"""In the child process: the notebook's variables made again, in a `__main__` of their own.
+
+Imports the standard library and what the variables themselves need; IPython only for a body with magics.
+"""
+
+from __future__ import annotations
+
+import json
+import linecache
+import pickle
+import sys
+import types
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from jupyterlab_jaxprof.nsight.carry.rebuild import HERE
+from jupyterlab_jaxprof.nsight.carry.refusal import RestoreError
+from jupyterlab_jaxprof.nsight.carry.surroundings import set_settings_with_devices, set_surroundings
+
+_MISSING = object()
+
+
+@dataclass
+class Restored:
+    """The namespace to run the body in, and sentences on what is not as in the notebook."""
+
+    namespace: dict[str, Any]
+    notices: list[str] = field(default_factory=lambda: [])
+
+
+def restore(folder: Path) -> Restored:
+    """Make a notebook's variables again from the folder of a plan; `__main__` is the notebook's from now on.
+
+    The folder may be deleted once the body has run: large arrays are read from it as they are used.
+    Raises RestoreError, a sentence that names the variable.
+    """
+    said = json.loads((folder / "steps.json").read_text())
+    main = types.ModuleType("__main__")
+    main.__dict__["__builtins__"] = __builtins__
+    sys.modules["__main__"] = main
+    restored = Restored(main.__dict__)
+    HERE.folder, HERE.namespace, HERE.definitions = folder, main.__dict__, {}
+    for filename, text in said["files"].items():
+        linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    _add_ipython(main, said)
+    with (folder / "pickles").open("rb") as stream:
+        load = pickle.Unpickler(stream).load
+        for step in said["steps"]:
+            try:
+                _STEPS[step["do"]](step, load, restored)
+            except RestoreError as error:
+                raise RestoreError(
+                    f"{_what(step)} can't be made in the child process, since {error}."
+                ) from error
+            except Exception as error:
+                raise RestoreError(
+                    f"{_what(step)} can't be made in the child process: {type(error).__name__}: {error}"
+                ) from error
+    return restored
+
+
+def _surroundings(step: dict[str, Any], load: Callable[[], Any], restored: Restored) -> None:
+    restored.notices += set_surroundings(load())
+
+
+def _settings(step: dict[str, Any], load: Callable[[], Any], restored: Restored) -> None:
+    restored.notices += set_settings_with_devices(load())
+
+
+def _variable(step: dict[str, Any], load: Callable[[], Any], restored: Restored) -> None:
+    restored.namespace[step["name"]] = load()
+
+
+def _define(step: dict[str, Any], load: Callable[[], Any], restored: Restored) -> None:
+    name, names = step["name"], restored.namespace
+    before = names.get(name, _MISSING)
+    exec(compile(step["text"], step["filename"], "exec", step["flags"], dont_inherit=True), names)
+    HERE.definitions[step["number"]] = names.pop(name)
+    if before is not _MISSING:
+        names[name] = before
+
+
+def _class(step: dict[str, Any], load: Callable[[], Any], restored: Restored) -> None:
+    cls, changed, registration = load()
+    for name, value in changed.items():
+        now = vars(cls).get(name, _MISSING)
+        if now is _MISSING or type(now) is not type(value) or now != value:
+            type.__setattr__(cls, name, value)
+    if registration is not None:
+        from jupyterlab_jaxprof.nsight.carry.internals import register
+
+        register(cls, registration)
+
+
+def _run(step: dict[str, Any], load: Callable[[], Any], restored: Restored) -> None:
+    text, filename = step["text"], step["filename"]
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    exec(compile(text, filename, "exec", dont_inherit=True), restored.namespace)
+
+
+_STEPS = {
+    "surroundings": _surroundings,
+    "settings": _settings,
+    "variable": _variable,
+    "define": _define,
+    "class": _class,
+    "run": _run,
+}
+
+
+def _what(step: dict[str, Any]) -> str:
+    match step["do"]:
+        case "variable":
+            return f"{step['name']} ({step['type']})"
+        case "define" | "class":
+            return f"class {step['name']}"
+        case "run":
+            return step["filename"].strip("<>")
+        case _:
+            return "the notebook's settings"
+
+
+def _add_ipython(main: types.ModuleType, said: dict[str, Any]) -> None:
+    if said["needs_ipython"]:
+        from IPython.core.interactiveshell import InteractiveShell
+        from traitlets.config import Config
+
+        config = Config()
+        config.HistoryManager.enabled = False
+        InteractiveShell.instance(config=config, user_module=main)
+    elif said["needs_display"]:
+        from IPython.display import display
+
+        main.__dict__["display"] = display
