@@ -36,8 +36,6 @@ from .xplane_format import Line, Plane, read_line, read_plane
 
 _PLANES, _ERRORS, _WARNINGS, _HOSTS = 1, 2, 3, 4
 _TASK = "Task Environment"
-#: Times after this many ns are of the unix clock, not since the recording's begin: 1990.
-_UNIX_TIME_NS = 631_152_000 * 10**9
 _DROPPED = re.compile(r"(\d+)\D{0,40}\bdropped|dropped\D{0,40}?(\d+)", re.IGNORECASE)
 #: protobuf's limit: what is larger could never have been written whole.
 _LIMIT_BYTES = 2**31 - 1
@@ -54,6 +52,8 @@ class _Space:
     messages: list[str] = field(default_factory=lambda: [])
     lost: list[str] = field(default_factory=lambda: [])
     """What could not be read."""
+    blind: set[str] = field(default_factory=lambda: set())
+    """What therefore must not be concluded from."""
 
 
 def read_xplane(path: Path) -> Timeline:
@@ -121,6 +121,7 @@ def _read_plane(buffer: Buffer, place: Field, space: _Space, texts: Texts) -> No
             line = read_line(buffer, part, plane, texts)
         except DamagedError:
             space.lost.append(f"a line of {plane.name}")
+            space.blind.update(("devices",) if is_device else ("host", "compiles"))
             continue
         if not is_device or xplane_device.is_stream(line.name):
             lines.append(line)
@@ -131,9 +132,8 @@ def _read_plane(buffer: Buffer, place: Field, space: _Space, texts: Texts) -> No
 def _timeline(path: Path, buffer: Buffer, space: _Space, texts: Texts) -> Timeline:
     task = next((plane.stats for plane in space.planes if plane.name == _TASK), {})
     began_ns, ended_ns = (_whole(task.get(f"profile_{name}_time")) for name in ("start", "stop"))
-    times = [line.events.timestamp_ns for lines in space.lines.values() for line in lines if len(line.events)]
-    unix = min(times, default=0) > _UNIX_TIME_NS
-    zero_ns = (began_ns or min(times, default=0)) if unix else 0
+    lines = [line.events for lines in space.lines.values() for line in lines if len(line.events)]
+    zero_ns = began_ns or min((line.timestamp_ns for line in lines if line.has_unix_times), default=0)
     metadata = next((plane for plane in space.planes if plane.name == xplane_hlo.PLANE), None)
     programs = xplane_hlo.Programs(buffer, metadata)
     contents = [
@@ -162,7 +162,7 @@ def _timeline(path: Path, buffer: Buffer, space: _Space, texts: Texts) -> Timeli
     timeline = Timeline(
         source=Source.XPLANE,
         files=(File(str(path), Source.XPLANE, buffer.size, space.host, complete=not space.lost),),
-        origin_ns=zero_ns if unix else began_ns,
+        origin_ns=zero_ns,
         texts=(),
         devices=devices,
         threads=tuple(

@@ -5,9 +5,11 @@ https://github.com/openxla/xla/blob/main/third_party/tsl/tsl/profiler/protobuf/x
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,19 @@ _BLOCK = 32_768
 #: Numbers of names above this are none that XLA gives.
 _MOST_NAMES = 1 << 24
 _EVENT_TAG = 4 << 3 | LENGTH
+#: A text among an event's stats is kept as one number, its place in the file times this plus its length.
+_LONGEST_TEXT = 1 << 24
+#: Stats that tell nothing of what a timeline holds; half of a kernel's.
+_UNUSED_STATS = re.compile(
+    r"kernel_details|theoretical_occupancy_pct|occupancy_\w+|scope_range_id|context_id|cuda_graph_node_id"
+    r"|unique_hlo_op_id|requested_bytes|allocation_bytes|bytes_reserved|addr|id|data_type"
+)
+#: Planes that hold nothing but thousands of stats, none of which a timeline has.
+_PLANES_OF_STATS = ("/host:__ScopeRangeCallStack__",)
+#: A line that begins after this many ns goes by the unix clock, and not by the recording's begin: 1990.
+_UNIX_TIME_NS = 631_152_000 * 10**9
+#: As far as this picoseconds fit into 64 bits.
+_EXACT_NS = 1 << 52
 _DOUBLE, _UNSIGNED, _SIGNED, _TEXT, _BYTES, _REFERENCE = 2, 3, 4, 5, 6, 7
 
 Value = int | float | str | bytes
@@ -62,9 +77,17 @@ class Events:
     def __len__(self) -> int:
         return len(self.name)
 
-    def start_ns(self, origin_ns: int) -> Floats:
-        """When they began, in ns since an origin, with nothing lost before the division."""
-        return ((self.timestamp_ns - origin_ns) * 1000 + self.offset_ps) / 1000.0
+    def start_ns(self, unix_origin_ns: int) -> Floats:
+        """When they began: since the recording's begin, or since an origin where the line has unix times."""
+        begin_ns = self.timestamp_ns - (unix_origin_ns if self.has_unix_times else 0)
+        if abs(begin_ns) > _EXACT_NS:
+            return begin_ns + self.offset_ps / 1000.0
+        return (begin_ns * 1000 + self.offset_ps) / 1000.0  # nothing lost before the division
+
+    @property
+    def has_unix_times(self) -> bool:
+        """Whether times are those of the unix clock, as from recorders that do not make them relative."""
+        return self.timestamp_ns > _UNIX_TIME_NS
 
     @property
     def duration_ns(self) -> Floats:
@@ -75,12 +98,14 @@ class Events:
 class Stats:
     """The stats of a line's events: a row each, in no order."""
 
-    def __init__(self, buffer: Buffer, plane: Plane, count: int, parts: list[tuple[Integers, ...]]) -> None:
+    def __init__(
+        self, buffer: Buffer, plane: Plane, count: int, parts: list[tuple[NDArray[Any], ...]]
+    ) -> None:
         self._buffer, self._count = buffer, count
         self._names = plane.stat_names
         none = np.zeros(0, dtype=np.int64)
-        columns = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else [none] * 5
-        self._event, self._name, self._kind, self._value, self._end = columns
+        columns = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else [none] * 4
+        self._event, self._name, self._kind, self._value = columns
 
     def has(self, wanted: Iterable[str]) -> NDArray[np.bool_]:
         """Tell which events have any stat of these names."""
@@ -107,10 +132,12 @@ class Stats:
         result = np.zeros(self._count, dtype=np.int32)
         rows = self._rows(name)
         kind, values = self._kind[rows], self._value[rows]
-        references = kind == _REFERENCE
-        unique, inverse = np.unique(values[references], return_inverse=True)
-        numbers = texts.numbers(self._names.get(int(value), "") for value in unique)
-        result[self._event[rows[references]]] = numbers[inverse]
+        references = (kind == _REFERENCE) & (values >= 0) & (values < _MOST_NAMES)
+        if references.any():
+            used = np.flatnonzero(np.bincount(values[references]))
+            table = np.zeros(int(used[-1]) + 1, dtype=np.int32)
+            table[used] = texts.numbers(self._names.get(value, "") for value in used.tolist())
+            result[self._event[rows[references]]] = table[values[references]]
         others = rows[~references]
         result[self._event[others]] = texts.numbers(str(self._read(row)) for row in others)
         return result
@@ -151,11 +178,12 @@ class Stats:
                 yield self._event[row : row + 1], np.array([int(text)])
 
     def _read(self, row: np.intp) -> Value:
-        kind, value, end = int(self._kind[row]), int(self._value[row]), int(self._end[row])
+        kind, value = int(self._kind[row]), int(self._value[row])
         if kind == _REFERENCE:
             return self._names.get(value, "")
         if kind in (_TEXT, _BYTES):
-            return self._buffer.text(end, end + value)
+            start, length = divmod(value, _LONGEST_TEXT)
+            return self._buffer.text(start, start + length)
         return float(self._value[row : row + 1].view(np.float64)[0]) if kind == _DOUBLE else value
 
 
@@ -175,6 +203,8 @@ def read_plane(buffer: Buffer, place: Field) -> Plane:
             lists[part.number].append(part)
     plane.event_names, plane.event_stats = _names(buffer, event_names, stats_field=5)
     plane.stat_names, _ = _names(buffer, stat_names, stats_field=0)
+    if plane.name in _PLANES_OF_STATS:
+        return plane
     plane.stats = dict(read_stat(buffer, part, plane.stat_names) for part in own_stats)
     return plane
 
@@ -261,8 +291,9 @@ def _read_events(
     count = sum(len(starts) for starts, _ in places)
     name = np.zeros(count, dtype=np.int32)
     offset_ps, duration_ps = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
-    stats: list[tuple[Integers, ...]] = []
+    stats: list[tuple[NDArray[Any], ...]] = []
     names = _numbers_by_id(plane.event_names, texts)
+    unused = [number for number, name in plane.stat_names.items() if _UNUSED_STATS.fullmatch(name)]
     row = 0
     for starts, ends in places:
         for first in range(0, len(starts), _BLOCK):
@@ -284,22 +315,33 @@ def _read_events(
                 if mask.any():
                     stat_places.append((rows[mask], found.start[mask], found.start[mask] + values[mask]))
             if stat_places:
-                stats.append(_read_stats(buffer, stat_places))
+                stats.append(_read_stats(buffer, stat_places, unused))
             row += size
+    if bool((offset_ps < 0).any() | (duration_ps < 0).any()):
+        raise DamagedError
     return Events(name, timestamp_ns, offset_ps, duration_ps, Stats(buffer, plane, count, stats))
 
 
-def _read_stats(buffer: Buffer, places: list[tuple[Integers, Integers, Integers]]) -> tuple[Integers, ...]:
+def _read_stats(
+    buffer: Buffer, places: list[tuple[Integers, Integers, Integers]], unused: list[int]
+) -> tuple[NDArray[Any], ...]:
     event, starts, ends = (np.concatenate(column) for column in zip(*places, strict=True))
-    name, kind, value, end = (np.zeros(len(event), dtype=np.int64) for _ in range(4))
+    name, kind = np.zeros(len(event), dtype=np.int32), np.zeros(len(event), dtype=np.int8)
+    value = np.zeros(len(event), dtype=np.int64)
     for found in scan(buffer, starts, ends):
         is_name = found.number == 1
-        name[found.rows[is_name]] = found.value[is_name].view(np.int64)
-        rows = found.rows[~is_name]
-        kind[rows] = found.number[~is_name].astype(np.int64)
-        value[rows] = found.value[~is_name].view(np.int64)
-        end[rows] = found.start[~is_name]
-    return event.astype(np.int64), name, kind, value, end
+        name[found.rows[is_name]] = np.minimum(found.value[is_name], _MOST_NAMES).astype(np.int32)
+        rows, number, values = (
+            found.rows[~is_name],
+            found.number[~is_name],
+            found.value[~is_name].view(np.int64),
+        )
+        is_text = (number == _TEXT) | (number == _BYTES)
+        lengths = np.minimum(values, _LONGEST_TEXT - 1)
+        kind[rows] = np.minimum(number, 127).astype(np.int8)
+        value[rows] = np.where(is_text, found.start[~is_name] * _LONGEST_TEXT + lengths, values)
+    kept = ~np.isin(name, unused)
+    return event[kept].astype(np.int32), name[kept], kind[kept], value[kept]
 
 
 def _numbers_by_id(names: dict[int, str], texts: Texts) -> Numbers:
