@@ -95,6 +95,11 @@ class Draft:
         self.discard()
 
     @property
+    def reference(self) -> str:
+        """What names it, once it is published: its name in a store, elsewhere its directory."""
+        return self.name if self._place.private else str(self._place.target / self.id)
+
+    @property
     def trash(self) -> Path:
         """A free name beside the draft for what is given up; a sweep deletes it, if nobody else does."""
         name = f"trash-{self.id}-0" if self._place.private else self._place.draft_name.format(new_id())

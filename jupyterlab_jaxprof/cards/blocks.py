@@ -115,7 +115,10 @@ class Mark:
 
 @dataclass(frozen=True)
 class Lane:
-    """One row of a drawing: spans (fractions of its width), some of them named, and gaps with their cause."""
+    """One row of a drawing: spans (fractions of its width), some of them named, and gaps with their cause.
+
+    `density` is how much of the spans' time was really taken: many short ones are drawn as one.
+    """
 
     label: str
     kind: str
@@ -123,6 +126,7 @@ class Lane:
     spans: Sequence[tuple[float, float]]
     named: Sequence[Mark]
     gaps: Sequence[Mark]
+    density: float = 1.0
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ MAX_LANES = 16
 #: Of all lanes together, so that a card stays small: spans, and marks with a tooltip.
 SPANS, MARKS = 1200, 160
 MAX_CAUSES = 4
+#: Which of a device's figures is the time that a lane of this kind shows.
+_TIMES = {"device": "busy_ms", "copies": "copy_ms", "collectives": "collective_ms"}
 _FINEST = 1 / 1000  # of the width: what is closer together is drawn as one
 
 Data = Mapping[str, Any]
@@ -33,9 +35,9 @@ def block(timeline: Data) -> Drawing | None:
     lanes = _mappings(drawing.get("lanes"))
     gaps = [gap for gap in _mappings(drawing.get("gaps")) if scale.interval(_ends(gap)) is not None]
     tones, causes = _causes(gaps)
-    shares = {row.get("device"): row.get("busy_share") for row in _mappings(timeline.get("devices"))}
+    devices = {str(row.get("device")): row for row in _mappings(timeline.get("devices"))}
     most = _Most(len(lanes[:MAX_LANES]))
-    shown = [_lane(lane, gaps, tones, shares, scale, most) for lane in lanes[:MAX_LANES]]
+    shown = [_lane(lane, gaps, tones, devices, scale, most) for lane in lanes[:MAX_LANES]]
     if not any(lane.spans for lane in shown):
         return None
     hidden = len(lanes) - len(shown)
@@ -78,7 +80,7 @@ def _lane(
     lane: Data,
     gaps: Sequence[Data],
     tones: Mapping[str, int],
-    shares: Mapping[Any, Any],
+    devices: Mapping[str, Data],
     scale: _Scale,
     most: _Most,
 ) -> Lane:
@@ -87,14 +89,24 @@ def _lane(
     own = [gap for gap in gaps if gap.get("device") == label] if kind == "device" else []
     own = sorted(own, key=_length, reverse=True)[: most.marks]
     named = sorted((one for one in intervals if one[2]), key=lambda one: one[0] - one[1])[: most.marks]
+    spans = _merged(intervals, most.spans, keep_apart=kind == "steps")
+    device = devices.get(label.removesuffix(f" {kind}"), {})
+    share = device.get("busy_share") if kind == "device" else None
     return Lane(
         label=label,
         kind=kind,
-        value=units.share(shares[label]) if kind == "device" and shares.get(label) is not None else "",
-        spans=_merged(intervals, most.spans, keep_apart=kind == "steps"),
+        value=units.share(share) if share is not None else "",
+        spans=spans,
+        density=_density(spans, device.get(_TIMES.get(kind, "")), scale),
         named=[Mark(*one) for one in sorted(named)],
         gaps=[mark for gap in sorted(own, key=_ends) if (mark := _gap(gap, tones, scale)) is not None],
     )
+
+
+def _density(spans: Iterable[tuple[float, float]], taken_ms: float | None, scale: _Scale) -> float:
+    """Give how much of the drawn time the device was really at it, as far as its own figures tell."""
+    drawn_ms = sum(end - start for start, end in spans) * scale.width_ms
+    return min(taken_ms / drawn_ms, 1.0) if taken_ms is not None and drawn_ms > 0 else 1.0
 
 
 def _intervals(lane: Data, scale: _Scale) -> Iterable[Interval]:

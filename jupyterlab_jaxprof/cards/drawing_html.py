@@ -15,6 +15,7 @@ _WIDTH = 1000
 _HEIGHT = 12
 _LEAST = 1.5
 _MAX_TOOLTIP = 80
+_DENSE, _PALEST = 0.95, 0.3
 _KINDS = ("steps", "compiles", "device", "copies", "collectives", "host")
 
 
@@ -42,7 +43,9 @@ def _lane(lane: Lane) -> str:
     if lane.kind == "steps":  # neighbours differ, so that each can be told from the next
         paths = _path(lane.spans[::2], "") + _path(lane.spans[1::2], ' class="jx-other"')
     else:
-        paths = _path(lane.spans, "")
+        # Paler where many short spans are drawn as one.
+        shade = f' opacity="{max(lane.density, _PALEST):.2f}"' if lane.density < _DENSE else ""
+        paths = _path(lane.spans, shade)
     named = "".join(_rect(mark, "jx-named") for mark in lane.named)
     return (
         '<div class="jx-lane">'

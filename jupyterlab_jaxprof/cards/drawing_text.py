@@ -27,7 +27,7 @@ def lines_of(drawing: Drawing, paper: Paper) -> list[str]:
     low, high = printable(drawing.low), printable(drawing.high)
     lines.append(f"  {'':<{width}}  {low}{high:>{max(cells - len(low), len(high) + 1)}}")
     lines += [
-        f"  {'':<{width}}  {_LETTERS[tone]} idle: {printable(cause, 60)}, {printable(value)}"
+        f"  {'':<{width}}  {_LETTERS[tone]} idle: {printable(cause, 90)}, {printable(value)}"
         for cause, value, tone in drawing.causes
     ]
     return lines + ([f"  {printable(drawing.more)}"] if drawing.more else [])
@@ -36,7 +36,7 @@ def lines_of(drawing: Drawing, paper: Paper) -> list[str]:
 def _cells(lane: Lane, number: int) -> str:
     if lane.kind == "steps":
         return _starts(lane.spans, number)
-    taken = _taken(lane.spans, number)
+    taken = [part * lane.density for part in _taken(lane.spans, number)]
     shown = [
         _HEIGHTS[min(int(part * len(_HEIGHTS)), len(_HEIGHTS) - 1)] if part > 0 else " " for part in taken
     ]

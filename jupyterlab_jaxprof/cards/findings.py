@@ -19,11 +19,11 @@ Data = Mapping[str, Any]
 _LEVELS: dict[str, Level] = {"problem": "problem", "note": "note", "fine": "fine"}
 
 
-def block(findings: Sequence[Data], window_ms: float) -> Findings | None:
+def block(findings: Sequence[Data]) -> Findings | None:
     """Give the block of a record's findings; None where there are none."""
     if not findings:
         return None
-    shown = [_finding(finding, window_ms) for finding in findings[:MAX_FINDINGS]]
+    shown = [_finding(finding) for finding in findings[:MAX_FINDINGS]]
     first = next((number for number, one in enumerate(shown) if one.level == "problem"), 0)
     shown[first] = replace(shown[first], is_open=True)
     hidden = len(findings) - len(shown)
@@ -32,9 +32,12 @@ def block(findings: Sequence[Data], window_ms: float) -> Findings | None:
 
 def cost(finding: Data) -> str:
     """Say what a finding cost: '20.4 ms, 64 %'; empty where it cost no time that is known."""
+    return ", ".join(_costs(finding))
+
+
+def _costs(finding: Data) -> list[str]:
     lost_ms, share = finding.get("lost_ms"), finding.get("share")
-    parts = [units.duration(lost_ms)] if lost_ms else []
-    return ", ".join([*parts, *([units.share(share)] if share else [])])
+    return [*([units.duration(lost_ms)] if lost_ms else []), *([units.share(share)] if share else [])]
 
 
 def level(finding: Data) -> Level:
@@ -42,16 +45,17 @@ def level(finding: Data) -> Level:
     return _LEVELS.get(str(finding.get("level")), "note")
 
 
-def _finding(finding: Data, window_ms: float) -> Finding:
+def _finding(finding: Data) -> Finding:
     document = str(finding.get("doc") or "")
+    title = _cut(finding.get("title") or finding.get("id"))
     return Finding(
-        title=_cut(finding.get("title") or finding.get("id")),
+        title=title,
         level=level(finding),
-        cost=cost(finding),
+        cost=", ".join(part for part in _costs(finding) if part not in title),
         evidence=_sentences(finding.get("evidence")),
         meaning=_cut(finding.get("meaning")),
         remedies=_sentences(finding.get("next")),
-        places=[_place(place, window_ms) for place in _mappings(finding.get("ranges"))[:MAX_PLACES]],
+        places=_places(_mappings(finding.get("ranges"))),
         document=f"docs/{document}.md" if document else "",
     )
 
@@ -70,7 +74,14 @@ def _mappings(value: Any) -> list[Data]:
     return [item for item in cast("Sequence[Any]", value or ()) if isinstance(item, Mapping)]
 
 
-def _place(place: Data, window_ms: float) -> str:
-    start, end = (units.instant(place.get(key), window_ms) for key in ("start_ms", "end_ms"))
-    label = str(place.get("label") or "")
-    return f"{start} to {end}" + (f" ({label})" if label else "")
+def _places(ranges: Sequence[Data]) -> list[str]:
+    """Give the first ranges as a viewer shows them, those of one label together."""
+    places: dict[str, list[str]] = {}
+    for place in ranges[:MAX_PLACES]:
+        start_ms, end_ms = place.get("start_ms"), place.get("end_ms")
+        if start_ms is None or end_ms is None:
+            continue
+        fine_ms = max(end_ms - start_ms, 1e-6) * 10  # a short range needs more digits
+        told = f"{units.instant(start_ms, fine_ms)} to {units.instant(end_ms, fine_ms)}"
+        places.setdefault(str(place.get("label") or ""), []).append(told)
+    return [f"{label}: {', '.join(told)}" if label else ", ".join(told) for label, told in places.items()]

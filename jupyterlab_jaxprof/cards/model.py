@@ -93,7 +93,7 @@ class Card:
         wall_ms = record.summary.get("wall_ms")
         wall = units.duration(wall_ms) if wall_ms is not None else ""
         headline, steps = _headline(record), _steps(record)
-        sentence, lead = "", traced.lead(record.findings, record.summary)
+        sentence, lead = "", traced.lead(record.findings)
         blocks = traced.blocks(record.summary)
         body = _BODIES.get(record.kind)
         if body is not None:

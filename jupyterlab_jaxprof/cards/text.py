@@ -8,6 +8,8 @@ from .block_text import lines_of
 from .model import Card, Steps
 from .paper import PLAIN, Paper
 
+#: Labels of what may take several lines.
+_SENTENCES = ("notice", "XProf", "devices", "reason")
 _BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -19,7 +21,7 @@ def render(card: Card, paper: Paper = PLAIN) -> str:
     facts, measured = _facts(card), _measured(card)
     width = max(len(label) for label, _ in (*facts, *measured))
     if card.reason:
-        lines += _row("", card.reason, 0, paper)
+        lines += _row("reason", card.reason, 0, paper)
     inner = paper.indented(2)
     lines += [f"  {line}" for block in card.lead for line in lines_of(block, inner)]
     lines += [line for row in measured for line in _row(*row, width, paper)]
@@ -51,11 +53,11 @@ def _facts(card: Card) -> list[tuple[str, str]]:
 
 
 def _row(label: str, value: str, width: int, paper: Paper) -> list[str]:
-    """Write a label and its value, which goes on below itself where it is too long for a line."""
+    """Write a label and its value; sentences go on below themselves, but a path stays in one piece."""
     indent = " " * (width + 4 if width else 2)
     lines = textwrap.wrap(
         value,
-        paper.width,
+        paper.width if label in _SENTENCES else len(indent + value),
         initial_indent=indent,
         subsequent_indent=indent,
         break_long_words=False,

@@ -34,10 +34,9 @@ _BLIND = {
 }
 
 
-def lead(record_findings: Sequence[Data], summary: Data) -> list[Block]:
+def lead(record_findings: Sequence[Data]) -> list[Block]:
     """Give what a card says first: the findings."""
-    timeline: Data = summary.get("timeline") or {}
-    found = findings.block(record_findings, timeline.get("window_ms") or 0.0)
+    found = findings.block(record_findings)
     return [found] if found is not None else []
 
 

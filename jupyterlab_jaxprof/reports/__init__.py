@@ -8,7 +8,7 @@ from __future__ import annotations
 from . import compared
 from .compare import Comparison, compare
 from .doctor import doctor
-from .examine import Examined, examine, pattern_ids
+from .examine import Examined, devices_of, examine, pattern_ids
 from .find import ReportError, find
 from .report import Report, report
 
@@ -19,6 +19,7 @@ __all__ = [
     "ReportError",
     "compare",
     "compared",
+    "devices_of",
     "doctor",
     "examine",
     "find",

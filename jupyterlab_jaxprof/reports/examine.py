@@ -66,6 +66,19 @@ def examine(paths: Sequence[Path]) -> Examined:
     return Examined(read, found["findings"], found["summary"])
 
 
+def devices_of(timeline: Timeline) -> list[dict[str, Any]]:
+    """Give the devices as a record's `environment` lists them."""
+    return [
+        {
+            "id": device.ordinal,
+            "platform": device.name.partition(" ")[0].lower(),
+            "kind": device.model or device.name,
+            "process_index": device.process,
+        }
+        for device in timeline.devices
+    ]
+
+
 def pattern_ids() -> list[str]:
     """Give the name of every finding that the diagnosis may make."""
     from jupyterlab_jaxprof import diagnosis

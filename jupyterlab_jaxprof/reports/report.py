@@ -13,7 +13,7 @@ from jupyterlab_jaxprof.captures import CaptureFile, Record, Status, Store
 from jupyterlab_jaxprof.captures.draft import role_of
 from jupyterlab_jaxprof.environment import own_version
 
-from .examine import ENDINGS, Examined, examine
+from .examine import ENDINGS, Examined, devices_of, examine
 from .find import Found, find
 
 _KINDS = {"nsight": "nsys", "xplane": "trace"}
@@ -102,14 +102,5 @@ def _created(origin_ns: int) -> str:
 
 def _environment(examined: Examined) -> Mapping[str, Any]:
     timeline = examined.timeline
-    devices = [
-        {
-            "id": device.ordinal,
-            "platform": "gpu",
-            "kind": device.model or device.name,
-            "process_index": device.process,
-        }
-        for device in timeline.devices
-    ]
     hosts = ", ".join(dict.fromkeys(file.host for file in timeline.files if file.host))
-    return {"devices": devices, "host": hosts, **timeline.versions, "jaxprof": own_version()}
+    return {"devices": devices_of(timeline), "host": hosts, **timeline.versions, "jaxprof": own_version()}

@@ -15,15 +15,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 
 from jupyterlab_jaxprof.captures import Draft, Record, Status, session_slug
 from jupyterlab_jaxprof.environment import own_version
+from jupyterlab_jaxprof.reports import devices_of
 
-from .contents import TraceContents
+from .contents import diagnosed
 from .interrupts import HeldInterrupts
 from .options import OptionError
 from .trace import Outcome, Source, publish, settle
+
+if TYPE_CHECKING:
+    from jupyterlab_jaxprof.timeline.model import Timeline
 
 _CLIENT = Path(__file__).with_name("remote_client.py")
 _START_S = 30.0
@@ -173,17 +177,21 @@ class RemoteTrace:
             outcome.worsen(Status.INTERRUPTED, "Interrupted before all programs had sent their traces.")
         with HeldInterrupts():
             self._end_process()
-            return self._publish(outcome, source)
+            return self._publish(outcome, source, say)
 
-    def _publish(self, outcome: Outcome, source: Source) -> Record:
+    def _publish(self, outcome: Outcome, source: Source, say: Callable[[str], None]) -> Record:
         sentences = [sentence for sentence in map(self._problem, self._targets) if sentence]
         if len(sentences) == len(self._targets) and outcome.status is Status.OK:
             self.draft.discard()
             raise RemoteError(" ".join(sentences))
         if sentences:
             outcome.worsen(Status.PARTIAL, " ".join(sentences))
-        contents = settle(self._writing, self.draft, outcome, written=len(sentences) < len(self._targets))
-        return publish(self.draft, outcome, source, _environment(contents), contents)
+        traces = settle(self._writing, self.draft, outcome, written=len(sentences) < len(self._targets))
+        examined, problem = diagnosed(traces, self.draft.reference, say=say)
+        if problem:
+            outcome.notices.append(problem)
+        timeline = examined.timeline if examined is not None else None
+        return publish(self.draft, outcome, source, _environment(timeline), examined)
 
     def _wait(self, say: Callable[[str], None]) -> None:
         started_s = time.monotonic()
@@ -294,19 +302,15 @@ def _explain(address: str, code: str, details: str) -> str:
     return f"{address} sent no trace ({code}: {details.splitlines()[0] if details else 'no details'})."
 
 
-def _environment(contents: Sequence[TraceContents]) -> dict[str, Any]:
+def _environment(timeline: Timeline | None) -> dict[str, Any]:
     """Describe the programs traced, as far as their traces tell; no device of this process is taken."""
-    versions = next((one.versions for one in contents if one.versions), {})
+    versions = timeline.versions if timeline is not None else {}
     return {
         "python": platform.python_version(),
-        "jax": versions.get("jax_version", ""),
-        "jaxlib": versions.get("jaxlib_version", ""),
+        "jax": versions.get("jax", ""),
+        "jaxlib": versions.get("jaxlib", ""),
         "platform": platform.platform(),
-        "devices": [
-            {"id": number, "platform": name, "kind": name.upper(), "process_index": process_index}
-            for process_index, one in enumerate(contents)
-            for name, number in one.devices
-        ],
+        "devices": devices_of(timeline) if timeline is not None else [],
         "host": socket.gethostname(),
         "xla_flags": "",
         "jaxprof": own_version(),

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import platform
 import socket
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from jupyterlab_jaxprof.environment import own_version, spoilers
 
-from .contents import TraceContents
+if TYPE_CHECKING:
+    from jupyterlab_jaxprof.timeline.model import Timeline
 
 _CPU_ONLY = (
     "This trace of a CPU fills only XProf's trace viewer and graph viewer, and says little about a GPU."
@@ -65,17 +66,17 @@ def notices_before(environ: Mapping[str, str]) -> list[str]:
     return [f"{found['what']} {found['remedy']}" for found in spoilers(environ)]
 
 
-def notices_after(
-    traced_devices: Sequence[Mapping[str, Any]], contents: Iterable[TraceContents]
-) -> list[str]:
-    """Say what the user should know when looking at a trace of these devices."""
-    read = [one for one in contents if one.was_read]
+def notices_after(traced_devices: Sequence[Mapping[str, Any]], timeline: Timeline | None) -> list[str]:
+    """Say what the user should know when looking at a trace of these devices; without one, what is sure."""
     platforms = {str(device["platform"]) for device in traced_devices}
     if platforms and platforms <= {"cpu"}:
         return [_CPU_ONLY]
-    notices: list[str] = []
-    if read and not any(one.device_events for one in read):
-        notices.append(_NO_DEVICE_EVENTS)
-    if any(one.events_in_command_buffers for one in read):
-        notices.append(_COMMAND_BUFFERS)
-    return notices
+    if timeline is None:
+        return []
+    if not len(timeline.ops):
+        return [_NO_DEVICE_EVENTS]
+    return [_COMMAND_BUFFERS] if _in_command_buffers(timeline) else []
+
+
+def _in_command_buffers(timeline: Timeline) -> bool:
+    return bool((timeline.ops.graph != 0).any())

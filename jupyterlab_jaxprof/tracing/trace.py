@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from jupyterlab_jaxprof.captures import Draft, Record, Status, StoreError
+from jupyterlab_jaxprof.reports import Examined
 
 from . import surroundings
-from .contents import JSON_EVENT_LIMIT, TraceContents, main_steps, read_contents
+from .contents import JSON_EVENT_LIMIT, diagnosed, exceeds_json, look_at
 from .interrupts import HeldInterrupts
 from .perfetto import FILE_NAME, write_perfetto
 from .profiler import AlreadyRunning, GivenUp, Profiler, ProfilerError, StoppedByCell
@@ -123,19 +124,21 @@ class Trace:
 
     def _finish(self, outcome: Outcome, source: Source, say: Callable[[str], None]) -> Record:
         written = self._stop(outcome, say)
-        contents = settle(self._writing, self.draft, outcome, written=written)
+        traces = settle(self._writing, self.draft, outcome, written=written)
         if self._perfetto:
             self._add_perfetto(outcome)
         environment = surroundings.trace_environment()
+        examined, problem = diagnosed(traces, self.draft.reference, say=say)
         outcome.notices = [
             *surroundings.notices_before(os.environ),
             *self._profiler.notices,
             *outcome.notices,
-            *surroundings.notices_after(environment["devices"], contents),
+            *surroundings.notices_after(environment["devices"], examined.timeline if examined else None),
+            *([problem] if problem else []),
         ]
-        if any(one.exceeds_json for one in contents):
+        if examined is not None and exceeds_json(examined.timeline):
             outcome.notices.append(_UNTRUE_JSON)
-        return publish(self.draft, outcome, source, environment, contents)
+        return publish(self.draft, outcome, source, environment, examined)
 
     def abandon(self) -> None:
         """Stop without keeping anything."""
@@ -186,41 +189,32 @@ class Trace:
             outcome.worsen(Status.PARTIAL, f"The Perfetto file could not be written: {error}.")
 
 
-def settle(writing: Path, draft: Draft, outcome: Outcome, *, written: bool = True) -> list[TraceContents]:
-    """Move the files written below `writing` to where XProf looks for the draft's session, and look into
-    them.
+def settle(writing: Path, draft: Draft, outcome: Outcome, *, written: bool = True) -> list[Path]:
+    """Move the files written below `writing` to where XProf looks for the draft's session; give the traces.
 
     What no viewer could read gets a name that XProf passes over. Where JAX failed (`written` is False), only
     whole files are kept, to make room: the disk may be full.
     """
     target = draft.directory / "plugins" / "profile" / draft.session
-    all_contents: list[TraceContents] = []
+    traces: list[Path] = []
+    found = False
     for path in sorted(path for path in writing.glob("plugins/profile/*/*") if path.is_file()):
         place, whole = target / path.name, written
         if path.name.endswith(".xplane.pb"):
-            contents = read_contents(path)
-            all_contents.append(contents)
-            whole = not contents.problem
-            if contents.too_large_to_read:
-                outcome.notices.append(_too_large(path.name, contents.size_bytes))
-            if written and contents.problem:
-                outcome.worsen(Status.PARTIAL, contents.problem)
+            problem = look_at(path)
+            found, whole = True, not problem
+            if whole:
+                traces.append(place)
+            elif written:
+                outcome.worsen(Status.PARTIAL, problem)
                 place = place.with_name(place.name + _UNREADABLE)
         if whole or written:
             target.mkdir(parents=True, exist_ok=True)
             path.rename(place)
     shutil.rmtree(writing, ignore_errors=True)
-    if written and not all_contents:
+    if written and not found:
         outcome.worsen(Status.FAILED, "JAX's profiler wrote no trace, and gave no reason.")
-    return all_contents
-
-
-def _too_large(name: str, size_bytes: int) -> str:
-    return (
-        f"{name} has {size_bytes / 1e6:,.0f} MB, too large to look into here: its events are not counted and "
-        "the steps that it marks not listed. XProf reads it whole; a trace.json.gz beside it has the first "
-        f"{JSON_EVENT_LIMIT:,} events only, should there be more."
-    )
+    return traces
 
 
 def publish(
@@ -228,9 +222,14 @@ def publish(
     outcome: Outcome,
     source: Source,
     environment: Mapping[str, Any],
-    contents: Sequence[TraceContents],
+    examined: Examined | None,
 ) -> Record:
-    """Make the draft a capture; raises StoreError when it can't be written."""
+    """Make the draft a capture, with its findings; raises StoreError when it can't be written."""
+    if examined is not None:
+        incomplete = not all(file.complete for file in examined.timeline.files)
+        if incomplete:
+            outcome.worsen(Status.PARTIAL, "A part of the trace can't be read; what is told is of the rest.")
+        outcome.notices += examined.notices
     return draft.publish(
         status=outcome.status,
         reason=outcome.reason,
@@ -238,23 +237,22 @@ def publish(
         magic=source.magic,
         cell=source.cell,
         environment=environment,
-        summary=summary(outcome, contents),
+        summary=summary(outcome, examined),
         notices=list(dict.fromkeys(outcome.notices)),
+        findings=examined.findings if examined is not None else (),
     )
 
 
-def summary(outcome: Outcome, contents: Sequence[TraceContents]) -> dict[str, Any]:
+def summary(outcome: Outcome, examined: Examined | None) -> dict[str, Any]:
     """Give the record's `summary`: our own steps where we made them, else those that the cell marked."""
     steps: Mapping[str, Any] | None = None
     if outcome.step_durations_ms:
         steps = summarize(outcome.step_name, outcome.step_durations_ms)
-    else:
-        marked = main_steps(contents)
-        if marked is not None:
-            steps = summarize(marked[0], [duration_ns / 1e6 for duration_ns in marked[1]])
-    headline = None
-    if steps is not None:
-        headline = {"label": "median step", "value": steps["median_ms"], "unit": "ms"}
+    own: dict[str, Any] = {"headline": None, "wall_ms": outcome.wall_ms, "steps": steps}
+    merged = own if examined is None else examined.summary_with(own)
+    median = (merged.get("steps") or {}).get("median_ms")
+    if median is not None:
+        merged["headline"] = {"label": "median step", "value": median, "unit": "ms"}
     elif outcome.wall_ms is not None:
-        headline = {"label": outcome.wall_label, "value": outcome.wall_ms, "unit": "ms"}
-    return {"headline": headline, "wall_ms": outcome.wall_ms, "steps": steps}
+        merged["headline"] = {"label": outcome.wall_label, "value": outcome.wall_ms, "unit": "ms"}
+    return {"wall_ms": None, **merged}

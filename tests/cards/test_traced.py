@@ -36,7 +36,7 @@ def test_what_is_wrong_is_said_first_with_its_cost_and_all_that_is_known_of_it()
                 "baseline", "The host starves the device: it waits for load_data",
                 "The device was idle for 178 ms", "load_data takes 28.6 ms of a step",
                 "The program makes each batch while the device waits", "Run load_data in a thread",
-                "Make the batches once", "1,204 ms to 1,233 ms (load_data, step 0)",
+                "Make the batches once", "load_data, step 0: 1,204 ms to 1,233 ms",
                 "docs/patterns/host-starves-device.md", "A batch is copied to the device in every step",
                 "jax.device_put does not wait",
             )
@@ -57,7 +57,7 @@ def test_figures_of_steps_devices_and_tables_are_in_both_forms() -> None:
             "Where the time of the median step goes (31.9 ms)", "29.9 ms, 94 %", "1.40 ms, 4.4 %", "1.9 %",
             "188 ms", "171 ms in 6 gaps", "1,203 ms", "1,395 ms", "Kernels (24)", "125 µs", "131 µs",
             "4.8 GB/s",
-            "host to device, pageable", "6.29 MB", "jit(train_step)/jvp()/gemm_fusion_dot_3 · model.py:12",
+            "host to device, pageable", "6.29 MB", "jit(train_step)/jvp()/load_data · model.py:12",
             "API calls (101)", "and 100 more", "Python's calls", "load_data took 2.1 ms longer",
             "From the first step's start to the last step's end.",
         ):  # fmt: skip

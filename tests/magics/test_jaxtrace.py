@@ -19,7 +19,8 @@ import pytest
 
 from jupyterlab_jaxprof.captures import Status, Store
 from jupyterlab_jaxprof.magics.jaxtrace_arguments import HELP
-from jupyterlab_jaxprof.tracing.contents import read_contents
+from jupyterlab_jaxprof.tracing.contents import JSON_EVENT_LIMIT
+from tests.support import traces
 from tests.support.shells import running_shell
 from tests.support.versions import enqueues_after_failures
 
@@ -69,7 +70,7 @@ def test_a_cell_is_traced_kept_and_its_value_shown_below_the_card(shell, store):
     assert record.summary["headline"]["value"] == record.summary["wall_ms"] > 0
     assert record.environment["devices"][0]["platform"] == "cpu"
     assert any("trace viewer and graph viewer" in notice for notice in record.notices)
-    assert read_contents(xplane(store, record)).events > 0
+    assert traces.events(xplane(store, record)) > 0
 
 
 def test_without_a_name_it_is_the_cells_number(shell, store):
@@ -100,7 +101,7 @@ def test_steps_are_annotated_timed_and_each_waited_for(shell, store):
     steps = record.steps
     assert (steps["name"], steps["count"], len(steps["durations_ms"])) == ("step", 4, 4)
     assert record.summary["headline"] == {"label": "median step", "value": steps["median_ms"], "unit": "ms"}
-    annotated = read_contents(xplane(store, record)).steps["step"]
+    annotated = traces.steps(xplane(store, record))["step"]
     assert [number for number, _ in annotated] == [0, 1, 2, 3]
     # The result is dropped: only the barrier makes the step as long as its work.
     assert min(duration_ns for _, duration_ns in annotated) / 1e6 > steps["min_ms"] * 0.8
@@ -126,7 +127,7 @@ def test_steps_without_the_host_tracer_are_timed_and_told(shell, store):
     record = only_record(store)
     assert record.steps["count"] == 2
     assert any("--host-level 0" in notice for notice in record.notices)
-    assert read_contents(xplane(store, record)).steps == {}
+    assert traces.steps(xplane(store, record)) == {}
 
 
 def test_steps_that_the_cell_marks_itself(shell, store):
@@ -147,7 +148,7 @@ def test_a_cell_that_raises_is_kept_and_raises(shell, store):
     assert record.status is Status.FAILED
     raised = "The cell raised ZeroDivisionError: division by zero"
     assert record.reason == f"{raised} in step 0 (counted from 0); the trace ends there."
-    assert read_contents(xplane(store, record)).events > 0
+    assert traces.events(xplane(store, record)) > 0
     assert shell.names["capture"].status is Status.FAILED
 
 
@@ -206,7 +207,7 @@ def test_over_a_million_events_the_json_is_said_to_be_cut(shell, store):
     record = only_record(store)
     assert any("more than 1,000,000 events" in notice for notice in record.notices)
     assert record.status is Status.OK
-    assert read_contents(xplane(store, record)).exceeds_json
+    assert traces.events(xplane(store, record)) > JSON_EVENT_LIMIT
 
 
 def test_wrong_options_run_nothing(shell, store):
@@ -224,7 +225,7 @@ def test_a_directory_of_ones_own(shell, store, tmp_path, monkeypatch):
     outcome = shell.run('%%jaxtrace mine --dir "~/my traces/é" --save capture\nf(x)')
     capture = shell.names["capture"]
     assert capture.directory.parent == tmp_path / "my traces" / "é"
-    assert read_contents(capture.file("xplane")).events > 0
+    assert traces.events(capture.file("xplane")) > 0
     assert json.loads((capture.directory / "capture.json").read_text())["name"] == "mine"
     assert str(capture.directory) in outcome.text
     assert records(store) == []

@@ -14,8 +14,8 @@ import pytest
 from jupyterlab_jaxprof.captures import Status, Store
 from jupyterlab_jaxprof.cell import Cell
 from jupyterlab_jaxprof.tracing import OptionError
-from jupyterlab_jaxprof.tracing.contents import read_contents
 from jupyterlab_jaxprof.tracing.remote import RemoteError, RemoteTrace, parse_targets, remote_options
+from tests.support import traces
 from tests.support.shells import running_shell
 from tests.support.traced_program import free_port, running_program
 
@@ -56,7 +56,7 @@ def test_two_programs_become_one_capture_with_a_file_each(shell, store, programs
     assert record.steps["name"] == "remote_step"
     assert 2 < record.steps["count"] < 100
     for file in record.files:
-        assert read_contents(store.directory(record.id) / file.path).steps["remote_step"]
+        assert traces.steps(store.directory(record.id) / file.path)["remote_step"]
     assert shell.names["capture"].name == "both"
 
 
@@ -119,7 +119,7 @@ def test_a_trace_that_the_program_takes_itself_is_not_disturbed(shell, tmp_path)
         outcome = shell.run(f"%jaxtrace --remote {address} --duration-ms 100")
     assert "is being traced already" in outcome.text
     (theirs,) = (tmp_path / "theirs").rglob("*.xplane.pb")
-    assert read_contents(theirs).steps["remote_step"]
+    assert traces.steps(theirs)["remote_step"]
 
 
 def leftovers(store) -> list[str]:
