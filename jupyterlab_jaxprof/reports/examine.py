@@ -81,6 +81,6 @@ def devices_of(timeline: Timeline) -> list[dict[str, Any]]:
 
 def pattern_ids() -> list[str]:
     """Give the name of every finding that the diagnosis may make."""
-    from jupyterlab_jaxprof import diagnosis
+    from jupyterlab_jaxprof.diagnosis.patterns import IDS
 
-    return sorted(diagnosis.PATTERN_IDS)
+    return sorted(IDS)

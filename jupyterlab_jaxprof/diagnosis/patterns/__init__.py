@@ -41,3 +41,31 @@ PATTERNS: tuple[Callable[[Analysis], list[Finding]], ...] = (
     idle.find,
     recorder.find,
 )
+
+#: The name of every finding that there may be.
+IDS: tuple[str, ...] = (
+    callbacks.ID,
+    collectives.ID,
+    device_copies.ID,
+    eager.ID,
+    first_call.ID,
+    host_copies.TO_DEVICE,
+    host_copies.TO_HOST,
+    host_starves.ID,
+    idle.ID,
+    memory.ID,
+    nothing_wrong.ID,
+    recompilation.ID,
+    recorder.DISTURBED,
+    recorder.DROPPED,
+    recorder.EARLY,
+    recorder.GRAPHS,
+    recorder.NO_DEVICE,
+    recorder.NO_STEPS,
+    small_step.ID,
+    stragglers.ID,
+    tiny_kernels.LAUNCH,
+    tiny_kernels.TINY,
+    waiting.READ,
+    waiting.SYNC,
+)
