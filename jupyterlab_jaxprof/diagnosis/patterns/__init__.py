@@ -16,6 +16,7 @@ from . import (
     host_starves,
     idle,
     memory,
+    nothing_wrong,
     recompilation,
     recorder,
     small_step,
