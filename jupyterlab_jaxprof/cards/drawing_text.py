@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 from .blocks import Drawing, Lane
@@ -26,10 +27,12 @@ def lines_of(drawing: Drawing, paper: Paper) -> list[str]:
     ]
     low, high = printable(drawing.low), printable(drawing.high)
     lines.append(f"  {'':<{width}}  {low}{high:>{max(cells - len(low), len(high) + 1)}}")
-    lines += [
-        f"  {'':<{width}}  {_LETTERS[tone]} idle: {printable(cause, 90)}, {printable(value)}"
-        for cause, value, tone in drawing.causes
-    ]
+    indent = " " * (width + 4)
+    for cause, value, tone in drawing.causes:
+        told = f"{_LETTERS[tone]} idle: {printable(cause)}, {printable(value)}"
+        lines += textwrap.wrap(
+            told, paper.width, initial_indent=indent, subsequent_indent=f"{indent}  ", break_on_hyphens=False
+        )
     return lines + ([f"  {printable(drawing.more)}"] if drawing.more else [])
 
 

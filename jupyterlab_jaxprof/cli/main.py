@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Sequence
 
 from jupyterlab_jaxprof.captures import Store, StoreError
@@ -27,5 +28,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = FAILED
     except KeyboardInterrupt:
         status = INTERRUPTED
+    except Exception as error:  # noqa: BLE001 (Python's own status, 1, would say that something was found)
+        traceback.print_exc()
+        output.complain(
+            f"jaxprof {asked.command} failed: {type(error).__name__}: {error}. This is a fault of "
+            "jupyterlab-jaxprof: please report it with the lines above."
+        )
+        status = FAILED
     output.finish()
     return status

@@ -105,14 +105,21 @@ def _pair(label: str, before: Data | None, after: Data | None, key: str, write: 
 def _findings(rows: Sequence[Data]) -> Iterator[Block]:
     if not rows:
         return
-    shown = [Row([_finding_title(row), *(_cost(row[side]) for side in ("before", "after"))]) for row in rows]
+    shown = [
+        Row([_finding_name(row), *(_cost(row[side]) for side in ("before", "after"))], _finding_title(row))
+        for row in rows
+    ]
     yield Table("Findings", ["", "before", "after"], shown)
 
 
+def _finding_name(row: Data) -> str:
+    if row["before"] and row["after"]:
+        return str(row["id"])
+    return f"{row['id']} ({'new' if row['after'] else 'gone'})"
+
+
 def _finding_title(row: Data) -> str:
-    finding = row["after"] or row["before"]
-    state = "" if row["before"] and row["after"] else "new: " if row["after"] else "gone: "
-    return state + str(finding.get("title") or row["id"])
+    return str((row["after"] or row["before"]).get("title") or "")
 
 
 def _cost(finding: Data | None) -> str:

@@ -38,7 +38,7 @@ def find(store: Store, target: str) -> Found:
         raise ReportError("An empty text names no capture: give a capture's name or identifier, or a path.")
     path = _path(target)
     if "/" in target or target.startswith((".", "~")):
-        return _at(path)
+        return _at(path, target)
     try:
         record = store.get(target) if is_id(target) else _newest(store, target)
     except StoreError as error:
@@ -46,14 +46,14 @@ def find(store: Store, target: str) -> Found:
     if record is not None:
         return Found(store.captures_dir / record.id, record, True)
     if path.exists():
-        return _at(path)
+        return _at(path, target)
     raise ReportError(_nothing_called(store, target))
 
 
-def _at(path: Path) -> Found:
+def _at(path: Path, target: str) -> Found:
     if not path.exists():
         raise ReportError(
-            f"There is no {path}: give a capture's name (`jaxprof list` tells them), or the path of a trace "
+            f"There is no {target}: give a capture's name (`jaxprof list` tells them), or the path of a trace "
             "(*.xplane.pb or a directory with one) or of an Nsight report (*.nsys-rep, *.sqlite)."
         )
     if (path / RECORD_FILE).is_file():
