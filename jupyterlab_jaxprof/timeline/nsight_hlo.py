@@ -1,0 +1,121 @@
+"""What an Nsight report holds of a program's HLO: for each operation its JAX scope and source line.
+
+XLA registers three texts for each instruction when it makes a program: the name of its range, the instruction
+itself (`loop_add_fusion = f32[8]{0} fusion(...), metadata={op_name="jit(f)/add" stack_frame_id=5}`) and, the
+first time that it occurs, its source (one line a frame, innermost last). The report keeps them in that order.
+Which range has which source is not told otherwise: nsys 2025.3 mixes up the handles in the ranges' payloads.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+
+_INSTRUCTION = re.compile(r"(?P<name>[\w.\-]+) = ")
+_METADATA = re.compile(r'metadata=\{op_name="(?P<scope>[^"]*)"[^}]*?(?: stack_frame_id=(?P<frame>\d+))?\}')
+_FUNCTION = re.compile(r"(jit|pjit|pmap|xmap|shard_map)\(([^()]*)\)")
+_FRAME = re.compile(r"(?P<depth>-+) (?P<path>[^\n]+?):(?P<line>\d+)(?::\d+)?\[[^\n]*\]")
+_NUMBER = re.compile(r"[._]\d+$")
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One HLO operation; what is not known is empty."""
+
+    name: str
+    scope: str = ""
+    source: str = ""
+
+
+class HloTexts:
+    """The operations of all modules that the report's texts tell of."""
+
+    def __init__(self, strings: Mapping[int, str]) -> None:
+        self._found: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
+        self._sources: dict[tuple[str, str], set[str]] = defaultdict(set)
+        self._by_base: dict[tuple[str, str], set[str]] = defaultdict(set)
+        for number, text in strings.items():
+            name = _INSTRUCTION.match(text)
+            metadata = _METADATA.search(text) if name else None
+            if name is not None and metadata is not None:
+                self._add(
+                    name["name"], metadata["scope"], metadata["frame"] or "", strings.get(number + 1, "")
+                )
+
+    def operation(self, module: str, name: str, scope: str = "") -> Operation:
+        """Describe an operation of a module; `scope` is what its range says, and counts if it says enough.
+
+        XLA gives a range the scope that all operations of its fusion share, which may be the function alone;
+        then the scope of the fusion's result is told.
+        """
+        known = self._found.get((module, name), set())
+        scopes = {scope for scope, _frame in known}
+        if len(scopes) == 1 and "/" not in scope:
+            scope = next(iter(scopes))
+        sources = {source for _scope, frame in known if frame for source in self._sources[module, frame]}
+        return Operation(name, scope, next(iter(sources)) if len(sources) == 1 else "")
+
+    def of_kernel(self, module: str, kernel: str, shared: bool) -> Operation | None:
+        """Find the operation that XLA named a kernel after; None where there is none (a library's kernel).
+
+        Equal fusions share one kernel, so a `shared` one (run more than once a launch of its graph) gets of
+        scope and source only what all operations of such a name have in common.
+        """
+        named = [
+            name for name in self._by_base.get((module, _base(kernel)), ()) if kernel_name(name) == kernel
+        ]
+        if len(named) != 1:
+            return None
+        if not shared:
+            return self.operation(module, named[0])
+        like = [self.operation(module, name) for name in self._by_base[module, _base(kernel)]]
+        sources = {one.source for one in like}
+        scope = _common_scope([one.scope for one in like])
+        return Operation(named[0], scope, next(iter(sources)) if len(sources) == 1 else "")
+
+    def _add(self, name: str, scope: str, frame: str, next_text: str) -> None:
+        module = module_of(scope)
+        self._found[module, name].add((scope, frame))
+        self._by_base[module, _base(kernel_name(name))].add(name)
+        if frame and (source := single_source(next_text)):
+            self._sources[module, frame].add(source)
+
+
+def kernel_name(operation: str) -> str:
+    """Give XLA's name for the kernel of an operation: `loop_add_fusion.2` becomes `loop_add_fusion_2`."""
+    return re.sub(r"\W", "_", operation)
+
+
+def module_of(scope: str) -> str:
+    """Give the HLO module of a scope: `jit_train_step` for `jit(train_step)/mul`; empty if not told."""
+    match = _FUNCTION.match(scope)
+    return "_".join((match.group(1), re.sub(r"[^\w.\-]", "_", match.group(2)))) if match else ""
+
+
+def single_source(text: str) -> str:
+    """Give the innermost line of a source, as `file.py:12`; empty unless it is one frame within the other."""
+    frames = [_FRAME.fullmatch(line) for line in html.unescape(text).strip().splitlines()]
+    if not frames or any(
+        frame is None or len(frame["depth"]) != depth for depth, frame in enumerate(frames, start=1)
+    ):
+        return ""
+    last = frames[-1]
+    return f"{PurePath(last['path']).name}:{last['line']}" if last is not None else ""
+
+
+def _base(kernel: str) -> str:
+    return _NUMBER.sub("", kernel)
+
+
+def _common_scope(scopes: Iterable[str]) -> str:
+    parts = [scope.split("/") for scope in scopes]
+    common: list[str] = []
+    for together in zip(*parts, strict=False):
+        if len(set(together)) > 1:
+            break
+        common.append(together[0])
+    return "/".join(common)
