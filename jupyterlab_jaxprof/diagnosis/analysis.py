@@ -155,7 +155,7 @@ def analyse(timeline: Timeline) -> Analysis:
     hosts = use_of_hosts(timeline, windows, every_steps, work)
     programs = find_programs(timeline, devices)
     waits = {
-        process: find_waits(host, [use for use in devices if use.process == process])
+        process: find_waits(timeline, host, [use for use in devices if use.process == process])
         for process, host in hosts.items()
     }
     idle = [explain_idle(timeline, use, hosts[use.process], waits[use.process], programs) for use in devices]

@@ -6,7 +6,7 @@ on meanwhile, and what a thread other than the leading one did counts only where
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jupyterlab_jaxprof.timeline.intervals import NONE, Intervals, union
-from jupyterlab_jaxprof.timeline.model import HostRanges, Timeline
+from jupyterlab_jaxprof.timeline.model import CopyKind, DeviceOps, HostRanges, OpKind, Timeline
 
 from . import thresholds
 from .devices import DeviceUse
 from .host import HostUse
 from .programs import Programs
+from .window import launch_times
 
 
 class Cause(StrEnum):
@@ -63,14 +64,15 @@ class IdleTime:
 
 @dataclass(frozen=True)
 class Waits:
-    """Stretches in which the host waited for the device, told by its silence or seen, and the short silences
-    after a device had finished that may be the end of a wait."""
+    """When the host waited for the devices. `waited`: told by its silence, or seen; `woke`: short silences
+    beside idle devices, which may be the end of a wait; `read`: what a copy to the host tells of a silence."""
 
     waited: Intervals
     woke: Intervals
+    read: Intervals = NONE
 
 
-def find_waits(host: HostUse, devices: Iterable[DeviceUse]) -> Waits:
+def find_waits(timeline: Timeline, host: HostUse, devices: Sequence[DeviceUse]) -> Waits:
     """Tell waiting from work that isn't shown, by when the host falls silent and when it speaks again.
 
     A silence that begins while the devices work and ends shortly after they have finished is most likely
@@ -86,15 +88,42 @@ def find_waits(host: HostUse, devices: Iterable[DeviceUse]) -> Waits:
     place = np.searchsorted(busy.start_ns, quiet.end_ns, side="left") - 1
     known = place >= 0
     done = np.where(known, np.minimum(busy.end_ns[np.maximum(place, 0)], quiet.end_ns), quiet.start_ns)
-    before, after = done - quiet.start_ns, quiet.end_ns - done
-    # Where the devices were done before the host fell silent it may have begun to wait before they were:
-    # the end of a dispatch is told by its range, that of a wait by nothing
-    woke = known & (after > 0) & (after <= thresholds.LONGEST_WAKE_NS)
-    waited = woke & (before > 0) & (before >= thresholds.WAIT_BEFORE_TO_AFTER * after)
+    before, after = busy.covered(quiet.start_ns, np.maximum(done, quiet.start_ns)), quiet.end_ns - done
+    waited = known & (after > 0) & (after <= thresholds.LONGEST_WAKE_NS)
+    waited &= (before > 0) & (before >= thresholds.WAIT_BEFORE_TO_AFTER * after)
+    # Any short silence beside an idle device may be the end of a wait that began before it
+    short = quiet - busy
+    woke = short.lengths_ns <= thresholds.LONGEST_WAKE_NS
+    read = _silent_reads(timeline, quiet, devices)
     # A silence that ends while the devices still work is no wait for all of it, yet nothing is lost in it
     return Waits(
-        waited=union(quiet.start_ns[waited], quiet.end_ns[waited]) | host.wait | host.read,
-        woke=union(np.maximum(done, quiet.start_ns)[woke], quiet.end_ns[woke]),
+        waited=union(quiet.start_ns[waited], quiet.end_ns[waited]) | host.wait | host.read | read,
+        read=read,
+        woke=union(short.start_ns[woke], short.end_ns[woke]),
+    )
+
+
+def _silent_reads(timeline: Timeline, quiet: Intervals, devices: Sequence[DeviceUse]) -> Intervals:
+    """When the silent host read a value, told by the copy alone: from the call that started the copy to its
+    end, and what the host needs to wake up from it."""
+    ops = timeline.ops
+    rows = np.concatenate([use.rows for use in devices])
+    rows = rows[is_scalar_read(ops, rows)]
+    begins, ends = (
+        launch_times(timeline.calls, ops.correlation[rows]),
+        ops.start_ns[rows] + ops.duration_ns[rows],
+    )
+    begins = np.where(np.isnan(begins), ops.start_ns[rows], np.minimum(begins, ops.start_ns[rows]))
+    return quiet & union(begins, ends + thresholds.USUAL_WAKE_NS)
+
+
+def is_scalar_read(ops: DeviceOps, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Tell which are copies of a few values to the host that no compiled program makes itself."""
+    return (
+        (ops.kind[rows] == OpKind.COPY)
+        & (ops.copy_kind[rows] == CopyKind.DEVICE_TO_HOST)
+        & (ops.module[rows] == 0)
+        & (ops.size_bytes[rows] <= thresholds.SCALAR_BYTES)
     )
 
 
@@ -111,7 +140,7 @@ def explain_idle(
         (Cause.CALLBACK, host.callback),
         (Cause.COLLECTING, host.collecting),
         (Cause.SLEEP, host.sleep),
-        (Cause.READ, host.read),
+        (Cause.READ, host.read | waits.read),
         (Cause.KERNELS, between.kernels),
         (Cause.EAGER, between.eager),
         (Cause.COPY, copying),

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jupyterlab_jaxprof.timeline.intervals import NONE, Intervals, union_of
-from jupyterlab_jaxprof.timeline.model import CopyKind, Floats, HostRanges, RangeKind, Timeline
+from jupyterlab_jaxprof.timeline.model import CopyKind, Floats, HostRanges, Numbers, RangeKind, Timeline
 
 from .window import StepTable, Window
 
@@ -48,7 +48,10 @@ _RUNTIME: tuple[tuple[re.Pattern[str], Work], ...] = (
         Work.STAGING,
     ),
     (re.compile(r"BlockHostUntilReady|Buffer::Await|block_until_ready"), Work.WAIT),
-    (re.compile(r"^PjitFunction\(|Executable::Execute|LoadedExecutable_Execute|^XlaModule:"), Work.DISPATCH),
+    (
+        re.compile(r"^PjitFunction\(|Executable::Execute|LoadedExecutable_Execute|^XlaModule(:|$)"),
+        Work.DISPATCH,
+    ),
 )
 # The Python tracer's names: `file.py:12 function`, and `module function` for what is written in C
 _PYTHON: tuple[tuple[re.Pattern[str], Work], ...] = (
@@ -117,15 +120,26 @@ def classify(timeline: Timeline) -> NDArray[np.int8]:
         RangeKind.ANNOTATION: (*_RUNTIME[:5], *_MARKED),  # JAX annotates its own reads and copies
     }
     for kind, patterns in rules.items():
-        of_kind = ranges.kind == kind
-        if not of_kind.any():
-            continue
-        table = np.zeros(len(timeline.texts), dtype=np.int8)
-        for number in np.flatnonzero(np.bincount(ranges.name[of_kind])):
-            text = timeline.texts[number]
-            table[number] = next((work for pattern, work in patterns if pattern.search(text)), Work.OTHER)
-        work[of_kind] = table[ranges.name[of_kind]]
+        of_kind = np.flatnonzero(ranges.kind == kind)
+        work[of_kind] = _matched(timeline.texts, ranges.name[of_kind], patterns)
+    # A report's ranges say in their detail what they run: `hlo_op=pure_callback.1`
+    thunks = (
+        np.flatnonzero(np.isin(ranges.name, timeline.find("Thunk"))) if timeline.find("Thunk").size else ()
+    )
+    if len(thunks):
+        work[thunks] = _matched(timeline.texts, ranges.detail[thunks], _RUNTIME[1:2])
     return work
+
+
+def _matched(
+    texts: Sequence[str], column: Numbers, patterns: Sequence[tuple[re.Pattern[str], Work]]
+) -> NDArray[np.int8]:
+    """Give the work of the first pattern that fits each row's text; each text is looked at once."""
+    table = np.zeros(len(texts), dtype=np.int8)
+    for number in np.flatnonzero(np.bincount(column)):
+        text = texts[number]
+        table[number] = next((work for pattern, work in patterns if pattern.search(text)), Work.OTHER)
+    return table[column]
 
 
 def use_of_hosts(
@@ -177,9 +191,8 @@ def _use(
     thread = _leading_thread(timeline, steps, rows, work)
     kinds, threads = ranges.kind[rows], ranges.thread[rows]
     own = threads == thread
-    users = np.isin(
-        threads, np.unique(threads[(kinds == RangeKind.PYTHON) | (kinds == RangeKind.ANNOTATION)])
-    )
+    marked = threads[(kinds == RangeKind.PYTHON) | (kinds == RangeKind.ANNOTATION)]
+    users = (np.bincount(marked, minlength=len(timeline.threads)) > 0)[threads]
 
     def united(chosen: NDArray[np.bool_]) -> Intervals:
         return _united(ranges, rows[chosen], window)
@@ -187,8 +200,9 @@ def _use(
     # Threads without anything of the user's own are the runtime's: they launch for the leading one
     helping = own | ~users
     dispatch = united((work == Work.DISPATCH) & helping)
-    annotation = own & (kinds == RangeKind.ANNOTATION) & (work == Work.OTHER)
-    annotations = rows[annotation]
+    annotations = rows[own & (kinds == RangeKind.ANNOTATION) & (work == Work.OTHER)]
+    if steps is not None:  # what is around a step, or is the step itself, tells nothing about its parts
+        annotations = _without(ranges, annotations, steps.start_ns)
     frames = rows[own & (kinds == RangeKind.PYTHON) & (ranges.duration_ns[rows] >= _SHORTEST_FRAME_NS)]
     handed = np.sort(np.concatenate([dispatch.start_ns, _reads(timeline, process)]))
     working_frames = _without(ranges, frames, handed)
@@ -199,7 +213,7 @@ def _use(
         "sleep": united((work == Work.SLEEP) & own),
         "read": united((work == Work.READ) & own),
         "own_staging": united((work == Work.STAGING) & own),
-        "wait": united((work == Work.WAIT) & own),
+        "wait": united((work == Work.WAIT) & own) | _synchronising(timeline, thread, window),
         "dispatch": dispatch,
         "working": _united(ranges, _without(ranges, annotations, handed), window),
         "python": _united(ranges, working_frames, window),
@@ -214,7 +228,7 @@ def _use(
         process=process,
         thread=thread,
         staging=united(work == Work.STAGING),
-        annotated=united(annotation),
+        annotated=_united(ranges, annotations, window),
         background=united(~own & (kinds == RangeKind.ANNOTATION) & (work == Work.OTHER)),
         quiet=_cut(seen.gaps(window.start_ns, window.end_ns), np.concatenate(cuts)),
         annotations=annotations,
@@ -229,6 +243,16 @@ def _compiling(timeline: Timeline, window: Window, process: int, processes: NDAr
     if len(compiles) and len(processes):
         compiles = compiles.take(processes[compiles.thread] == process)
     return union_of(compiles.start_ns, compiles.duration_ns).clip(window.start_ns, window.end_ns)
+
+
+def _synchronising(timeline: Timeline, thread: int, window: Window) -> Intervals:
+    """When a thread waited in CUDA itself."""
+    calls = timeline.calls
+    waiting = np.zeros(len(timeline.texts), dtype=np.bool_)
+    for number in np.flatnonzero(np.bincount(calls.name)) if len(calls) else ():
+        waiting[number] = timeline.texts[number].endswith("Synchronize")
+    rows = np.flatnonzero(waiting[calls.name] & (calls.thread == thread))
+    return union_of(calls.start_ns[rows], calls.duration_ns[rows]).clip(window.start_ns, window.end_ns)
 
 
 def _reads(timeline: Timeline, process: int) -> Floats:

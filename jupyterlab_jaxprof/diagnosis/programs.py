@@ -14,9 +14,10 @@ from . import thresholds
 from .devices import DeviceUse
 from .grouping import dense
 
-# XLA's own ranges: `CommonPjRtLoadedExecutable::Execute (jit_f)` in a trace, `XlaModule:#hlo_module=jit_f,...`
-# in a report
-_RUN = re.compile(r"\w+::Execute \(([^)]+)\)$|XlaModule:#.*?hlo_module=([^,#]+)")
+# XLA's own ranges: `CommonPjRtLoadedExecutable::Execute (jit_f)` in a trace; in a report `XlaModule`, with
+# `hlo_module=jit_f,program_id=7` as its detail
+_RUN = re.compile(r"\w+::Execute \(([^)]+)\)$")
+_DETAIL = re.compile(r"hlo_module=([^,#]+)")
 
 
 @dataclass(frozen=True)
@@ -125,11 +126,15 @@ def _runs(
 def _host_runs(timeline: Timeline) -> dict[str, int]:
     """How often the host ran each HLO module, where the recorder names it."""
     ranges = timeline.ranges
-    counts = np.bincount(ranges.name[ranges.kind == RangeKind.RUNTIME])
+    modules = np.isin(ranges.name, timeline.find("XlaModule"))
     runs: dict[str, int] = {}
-    for number in np.flatnonzero(counts):
-        found = _RUN.match(timeline.texts[number])
-        if found:
-            module = found.group(1) or found.group(2)
-            runs[module] = runs.get(module, 0) + int(counts[number])
+    for column, pattern in (
+        (ranges.name[ranges.kind == RangeKind.RUNTIME], _RUN),
+        (ranges.detail[modules], _DETAIL),
+    ):
+        counts = np.bincount(column)
+        for number in np.flatnonzero(counts):
+            found = pattern.search(timeline.texts[number])
+            if found:
+                runs[found.group(1)] = runs.get(found.group(1), 0) + int(counts[number])
     return runs

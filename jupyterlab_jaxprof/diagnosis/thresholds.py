@@ -15,6 +15,8 @@ IDLE_PROBLEM_SHARE = 0.50
 IDLE_NOTE_SHARE = 0.20
 #: From here on a device counts as well used, when nothing else is wrong either.
 BUSY_ENOUGH_SHARE = 0.80
+#: A recording of less, a single kernel say, is no ground to call anything well.
+SHORTEST_JUDGED_NS = 1e6
 
 #: 'In every step' means in so many of them: the first differs often, and so may one with an evaluation.
 EVERY_STEP_SHARE = 0.8
@@ -24,6 +26,8 @@ FEWEST_STEPS = 3
 #: What host and driver need to wake up after the device has finished: mostly 0.1 to 0.6 ms, up to 1.4 ms were
 #: measured. Silence of the host that outlasts the device by more is work that the trace does not show.
 LONGEST_WAKE_NS = 2e6
+#: And what it usually is: all that is counted where a copy to the host is the only sign of a wait.
+USUAL_WAKE_NS = 0.3e6
 #: Silence that began at least so many times earlier before the device's end than it ended after it is
 #: waiting: work of the host that happens to end with the device's each time is far less likely.
 WAIT_BEFORE_TO_AFTER = 2.0

@@ -163,7 +163,7 @@ def _end_of_started(
     if not len(later):
         return done
     ends = ops.start_ns[later] + ops.duration_ns[later]
-    launched = _launch_times(timeline.calls, ops.correlation[later])
+    launched = launch_times(timeline.calls, ops.correlation[later])
     if not np.isnan(launched).any():
         return float(ends[launched < end_ns].max(initial=done))
     reached = np.maximum.accumulate(np.concatenate([[done], ends]))[:-1]
@@ -171,7 +171,7 @@ def _end_of_started(
     return float(ends[: apart[0] if len(apart) else len(ends)].max(initial=done))
 
 
-def _launch_times(calls: ApiCalls, correlations: Integers) -> Floats:
+def launch_times(calls: ApiCalls, correlations: Integers) -> Floats:
     """When the host launched operations, by their correlations; NaN where that isn't known."""
     times = np.full(len(correlations), np.nan)
     if not len(calls):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jupyterlab_jaxprof.timeline.intervals import Intervals, union_of
+from jupyterlab_jaxprof.timeline.intervals import Intervals
 from jupyterlab_jaxprof.timeline.model import Phase
 
 from ..analysis import Analysis
@@ -98,12 +98,13 @@ def _step_evidence(analysis: Analysis, time: Intervals) -> list[str]:
         return []
     inside = time.covered(steps.start_ns, steps.end_ns)
     index = int(np.argmax(inside))
-    others = np.delete(steps.duration_ns, index)
-    compiles = union_of(analysis.timeline.compiles.start_ns, analysis.timeline.compiles.duration_ns)
-    clean = compiles.covered(steps.start_ns, steps.end_ns) == 0
-    typical = steps.duration_ns[clean] if clean.any() else others
+    clean = analysis.compiling.covered(steps.start_ns, steps.end_ns) == 0
+    typical = (
+        f"; a step without compiling takes {milliseconds(float(np.median(steps.duration_ns[clean])))}"
+        if clean.any()
+        else ""
+    )
     return [
         f"Step {steps.number[index]} took {milliseconds(float(steps.duration_ns[index]))}, of which "
-        f"{milliseconds(float(inside[index]))} compiling; a step without compiling takes "
-        f"{milliseconds(float(np.median(typical)))}."
+        f"{milliseconds(float(inside[index]))} compiling{typical}."
     ]

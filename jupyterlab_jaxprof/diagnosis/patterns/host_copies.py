@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jupyterlab_jaxprof.timeline.intervals import Intervals, union_of
-from jupyterlab_jaxprof.timeline.model import CopyKind, HostMemory, OpKind
+from jupyterlab_jaxprof.timeline.model import CopyKind, HostMemory, OpKind, Source
 
 from ..analysis import Analysis
 from ..finding import Finding, Level
@@ -97,6 +97,11 @@ def _finding(
             f"The host needed {milliseconds(staged_ns)} to bring the arrays into the buffer that the device "
             "copies from."
         )
+    elif to_device and (before_ns := _rest_before(analysis, rows)) > exposed_ns:
+        evidence.append(
+            f"Right before these copies the device rested {milliseconds(before_ns)}: JAX first copies numpy "
+            "arrays into a pinned buffer, which this recording doesn't show."
+        )
     return Finding(
         id=TO_DEVICE if to_device else TO_HOST,
         title=f"{each} are copied {way} {when}{' ' + memory if memory else ''}: "
@@ -115,6 +120,16 @@ def _finding(
     )
 
 
+def _rest_before(analysis: Analysis, rows: NDArray[np.intp]) -> float:
+    """How long the devices rested right before such copies, as the mean of the devices (ns)."""
+    ops = analysis.timeline.ops
+    rests = [
+        use.idle.lengths_ns[np.isin(use.idle.end_ns, ops.start_ns[rows[ops.device[rows] == use.index]])]
+        for use in analysis.devices
+    ]
+    return sum(float(one.sum()) for one in rests) / len(analysis.devices)
+
+
 def _memory(analysis: Analysis, rows: NDArray[np.intp], to_device: bool) -> tuple[str, float]:
     """Which memory of the host the copies use, in words, and how long the host prepared them (ns).
 
@@ -131,6 +146,8 @@ def _memory(analysis: Analysis, rows: NDArray[np.intp], to_device: bool) -> tupl
     if np.mean(memory == HostMemory.PINNED) > 0.5:
         if to_device and staged_ns > copying:
             return "from pageable memory, through a pinned buffer", staged_ns
+        if to_device and analysis.timeline.source is Source.NSIGHT:
+            return "", staged_ns  # of any array: a report doesn't show how it came into the pinned buffer
         return f"{word} pinned memory", staged_ns
     return "", staged_ns
 

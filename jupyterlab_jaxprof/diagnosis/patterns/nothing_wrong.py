@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..analysis import Analysis
 from ..finding import Finding, Level
-from ..thresholds import BUSY_ENOUGH_SHARE
+from ..thresholds import BUSY_ENOUGH_SHARE, SHORTEST_JUDGED_NS
 from ..units import milliseconds, percent
 
 ID = "nothing-wrong"
@@ -16,7 +16,7 @@ def conclude(analysis: Analysis, findings: Sequence[Finding]) -> list[Finding]:
     """Say so where the devices are well used and the other patterns found no problem."""
     if not analysis.devices or any(one.level is Level.PROBLEM for one in findings):
         return []
-    if analysis.busy_share < BUSY_ENOUGH_SHARE:
+    if analysis.busy_share < BUSY_ENOUGH_SHARE or analysis.length_ns < SHORTEST_JUDGED_NS:
         return []
     use = max(analysis.devices, key=lambda use: use.busy.total_ns)
     computing = analysis.mean(lambda use: use.compute.total_ns)

@@ -12,12 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jupyterlab_jaxprof.timeline.intervals import Intervals
-from jupyterlab_jaxprof.timeline.model import CopyKind, OpKind
 
 from ..analysis import Analysis
 from ..finding import Finding, Level
-from ..gaps import Cause
-from ..thresholds import SCALAR_BYTES
+from ..gaps import Cause, is_scalar_read
 from ..units import count, milliseconds, percent, size
 
 READ = "device-to-host-read"
@@ -47,7 +45,7 @@ def find(analysis: Analysis) -> list[Finding]:
         return [_reads(analysis, rows, lost_ns)] if analysis.level(lost_ns) else []
     # Without a read it is mostly told by the host's silence: only where it matters, where the device is what
     # takes longer, and not where the fence of this project's own steps is what waits
-    waited = waits.waited - analysis.host.read
+    waited = waits.waited - analysis.host.read - waits.read
     ours = len(analysis.fenced) > 0 and analysis.in_every_step(analysis.fenced.start_ns)
     if ours or not analysis.in_every_step(waited.start_ns):
         return []
@@ -96,14 +94,8 @@ def lost_by(analysis: Analysis, waited: Intervals) -> _Loss:
 
 def scalar_reads(analysis: Analysis) -> NDArray[np.intp]:
     """The copies of a few values to the host that no compiled program makes itself."""
-    ops = analysis.timeline.ops
     rows = np.concatenate([use.rows for use in analysis.devices])
-    return rows[
-        (ops.kind[rows] == OpKind.COPY)
-        & (ops.copy_kind[rows] == CopyKind.DEVICE_TO_HOST)
-        & (ops.module[rows] == 0)
-        & (ops.size_bytes[rows] <= SCALAR_BYTES)
-    ]
+    return rows[is_scalar_read(analysis.timeline.ops, rows)]
 
 
 def _reads(analysis: Analysis, rows: NDArray[np.intp], lost_ns: float) -> Finding:
