@@ -46,4 +46,4 @@ def _read_one(path: Path, kind: Kind) -> Timeline:
 
     if kind is Kind.REPORT:
         return nsight_export.read_report(path)
-    return nsight.read_sqlite(path)
+    return nsight.read_export(path)

@@ -31,13 +31,14 @@ _RUNTIME_NAME = re.compile(
     .*::                                    # a C++ scope
     | PjitFunction\(.*\)$ | PjRt | PJRT_ | Pjrt | XLA | Xla | Tfrt | TransferTo | TransferFrom | BFC
     | ParseArguments$ | shard_args$ | device_put$ | DevicePut | np\.asarray\(jax\.Array\)$
+    | ArrayImpl\. | (Unloaded)?(Mesh|Pmap)Executable\.
     | ExecuteReplicated | ExecuteSharded | Execute\b | ExecutePrepare | ExecuteHelper
     | [Bb]atched_?[Cc]opy | [Bb]atched_?[Dd]evice_?[Pp]ut
     | trace_to_jaxpr | lower_sharding_computation$ | lower_\w*computation$ | backend_compile | infer_params
     | pickle_util\. | pmap_lib | copy_array_to_devices_with_sharding | _?device_put_ | JaxArray | PyArray
     | Handle\ inputs | AllocateOutputBuffers | Build\ buffer | Resolve\ constant | CreateOutputs
     | Wait\ for\ (donation|usage|rendezvous|LaunchOnDevice) | Wait:\ pending | InvokeRendezvous | Rendezvous
-    | ComputeSemaphore | Acquire\w*Clique | LockGpuClique | D2H\ Dispatch | H2D\ Dispatch
+    | ComputeSemaphore | Acquire\w*Clique | LockGpuClique | [DH]2[DH]\b
     | ThreadpoolListener | ThunkExecutor | TaskDispatcher | RunInvariantCheckers | CompileSingleModule
     | Compiling\ IR | PTX->CUBIN | BUFFER_FLUSH$ | <UNKNOWN>$ | RESOURCE$ | INSTRUMENTATION$ | OVERHEAD
     | (pure|io|debug|python)_?callback(\.\d+)*$
