@@ -1,12 +1,11 @@
-"""A notebook whose state is carried, in processes of their own: JAX has four devices there.
+"""A notebook whose state is carried: a kernel and clean processes, each with four devices of JAX's.
 
-`python -m tests.nsight.notebook parent FILE` runs the cells of a specification in a real IPython shell, plans,
-writes, and tells what each body gives there; `child FILE` restores and tells what each body gives.
+The kernel runs the cells in a real IPython shell, plans and writes; a clean process for each case restores.
+Both tell what each body gives.
 """
 
 from __future__ import annotations
 
-import ast
 import json
 import os
 import subprocess
@@ -25,6 +24,7 @@ class Case:
 
     bodies: dict[str, str]
     options: dict[str, Any] = field(default_factory=dict)
+    returned: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -38,53 +38,41 @@ class Told:
     rebinds: list[str] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
     modules: list[str] = field(default_factory=list)
+    back: dict[str, str] = field(default_factory=dict)
 
 
 def carry(folder: Path, cells: list[str], cases: dict[str, Case], **environment: str) -> dict[str, Told]:
-    """Run a notebook's cells, carry each case, and give what came of it."""
+    """Run a notebook's cells in a process, carry each case to a process of its own; give what came of it."""
     folder.mkdir(parents=True, exist_ok=True)
-    spec = {
-        "cells": cells,
-        "cases": {
-            name: {"bodies": case.bodies, "options": case.options, "folder": str(folder / f"carried-{name}")}
-            for name, case in cases.items()
-        },
+    cases_said = {
+        name: {"bodies": case.bodies, "options": case.options, "returned": case.returned}
+        | {"folder": str(folder / f"carried-{name}")}
+        for name, case in cases.items()
     }
-    path = folder / "spec.json"
-    path.write_text(json.dumps(spec))
-    flags = "--xla_force_host_platform_device_count=4"
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])),
-        "JAX_PLATFORMS": "cpu",
-        "XLA_FLAGS": flags,
-        "IPYTHONDIR": str(folder / "ipython"),
-        **environment,
-    }
-    told = {name: Told(**said) for name, said in _process("parent", path, folder, environment).items()}
-    for name, case in told.items():
-        if not case.error:
-            said = _process("child", path, folder, environment, name)
-            case.child, case.notices, case.modules = said["results"], said["notices"], said["modules"]
-    return told
-
-
-def _process(role: str, path: Path, folder: Path, environment: dict[str, str], *arguments: str) -> dict[str, Any]:
-    out = path.with_name(f"{role}.json")
+    (folder / "spec.json").write_text(json.dumps({"cells": cells, "cases": cases_said}))
     done = subprocess.run(
-        [sys.executable, "-m", "tests.nsight.notebook", role, str(path), str(out), *arguments],
+        [sys.executable, "-m", "tests.nsight.notebook", "parent"],
         cwd=folder,
-        env=environment,
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])),
+            "JAX_PLATFORMS": "cpu",
+            "XLA_FLAGS": "--xla_force_host_platform_device_count=4",
+            "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
+            "IPYTHONDIR": str(folder / "ipython"),
+            **environment,
+        },
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=280,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    return json.loads(out.read_text())
+    return {name: Told(**said) for name, said in json.loads((folder / "told.json").read_text()).items()}
 
 
 def _results(bodies: dict[str, str], names: dict[str, Any]) -> dict[str, str]:
+    """Run each body, and give the `repr` of what it left in `result`, or its error."""
     results = {}
     for label, body in bodies.items():
         names.pop("result", None)
@@ -97,47 +85,67 @@ def _results(bodies: dict[str, str], names: dict[str, Any]) -> dict[str, str]:
     return results
 
 
-def parent(path: str, out: str) -> None:
+def parent() -> None:
+    """The notebook's kernel."""
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
 
     from jupyterlab_jaxprof.nsight.carry import CarryError, Options, Sources, plan
 
-    spec = json.loads(Path(path).read_text())
+    spec = json.loads(Path("spec.json").read_text())
     config = Config()
     config.HistoryManager.hist_file = ":memory:"
     shell = InteractiveShell.instance(config=config)
     for cell in spec["cells"]:
-        ran = shell.run_cell(cell, store_history=True)
-        ran.raise_error()
+        shell.run_cell(cell, store_history=True).raise_error()
     said: dict[str, Any] = {}
+    children: dict[str, subprocess.Popen[bytes]] = {}
+    plans: dict[str, Any] = {}
     for name, case in spec["cases"].items():
         options = {key: frozenset(value) if key == "drop" else value for key, value in case["options"].items()}
-        body = shell.transform_cell("\n".join(case["bodies"].values()))
+        case["bodies"] = {label: shell.transform_cell(body) for label, body in case["bodies"].items()}
         try:
+            body = "\n".join(case["bodies"].values())
             planned = plan(shell.user_ns, body, sources=Sources.from_shell(shell), options=Options(**options))
-            planned.write(Path(case["folder"]))
         except CarryError as error:
             said[name] = {"error": str(error)}
-        else:
-            said[name] = {"variables": planned.variables, "rebinds": planned.rebinds}
-    for name, case in spec["cases"].items():
-        if "error" not in said[name]:
-            ast.parse(shell.transform_cell("\n".join(case["bodies"].values())))
-            said[name]["parent"] = _results(case["bodies"], shell.user_ns)
-    Path(out).write_text(json.dumps(said))
+            continue
+        planned.write(Path(case["folder"]))
+        (Path(case["folder"]) / "case.json").write_text(json.dumps(case))
+        said[name] = {"variables": planned.variables, "rebinds": planned.rebinds}
+        plans[name] = planned
+        command = [sys.executable, "-m", "tests.nsight.notebook", "child", case["folder"]]
+        children[name] = subprocess.Popen(command, cwd="/")  # while it works, the bodies run here
+    for name, process in children.items():
+        said[name]["parent"] = _results(spec["cases"][name]["bodies"], shell.user_ns)
+        assert process.wait() == 0, name
+        folder = Path(spec["cases"][name]["folder"])
+        said[name] |= json.loads((folder / "told.json").read_text())
+        back = folder / "back"
+        if back.exists():
+            from jupyterlab_jaxprof.nsight.carry.returned import read_back
+
+            returned = read_back(back, shell.user_ns, plans[name].classes)
+            said[name]["back"] = {key: repr(value) for key, value in returned.items()}
+    Path("told.json").write_text(json.dumps(said))
 
 
-def child(path: str, out: str, name: str) -> None:
+def child(given: str) -> None:
+    """The clean process."""
     from jupyterlab_jaxprof.nsight.carry.restore import restore
 
-    case = json.loads(Path(path).read_text())["cases"][name]
+    folder = Path(given)
+    case = json.loads((folder / "case.json").read_text())
     before = set(sys.modules)
-    restored = restore(Path(case["folder"]))
+    restored = restore(folder)
     modules = sorted({module.partition(".")[0] for module in set(sys.modules) - before})
     results = _results(case["bodies"], restored.namespace)
-    said = {"results": results, "notices": restored.notices, "modules": modules}
-    Path(out).write_text(json.dumps(said))
+    if case["returned"]:
+        from jupyterlab_jaxprof.nsight.carry.returned import write_back
+
+        restored.notices += write_back(folder / "back", restored.namespace, case["returned"])
+    said = {"child": results, "notices": restored.notices, "modules": modules}
+    (folder / "told.json").write_text(json.dumps(said))
 
 
 if __name__ == "__main__":

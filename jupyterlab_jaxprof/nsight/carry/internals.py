@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import operator
 from typing import Any
 
@@ -25,6 +26,17 @@ def jitted(function: Any, options: Any) -> Any:
     from jax._src import pjit
 
     return pjit._cpp_pjit(function, options)  # pyright: ignore[reportPrivateUsage]
+
+
+def typed_array(array: Any) -> tuple[Any, ...] | None:
+    """Give what makes a constant of a jaxpr again; None for other objects, and where JAX itself does it.
+
+    JAX 0.8 to 0.10 pickle such a constant with an argument of another meaning, and it can't be used afterwards.
+    """
+    kind: Any = type(array)
+    if kind.__name__ != "TypedNdArray" or "aval" not in inspect.signature(kind.__new__).parameters:
+        return None
+    return kind, (array.val, array.aval)
 
 
 def registration(cls: type) -> dict[str, Any] | None:

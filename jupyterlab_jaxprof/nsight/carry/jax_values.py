@@ -25,6 +25,8 @@ def reduce_jax(obj: Any, arrays: Arrays) -> Reduction | None:
         return arrays.reduce_jax(obj)
     if type(obj).__name__ == "Traceback" and type(obj).__module__.startswith("jaxlib"):
         return rebuild.nothing, ()  # where an operation of a jaxpr was written: it may be left out
+    if type(obj).__module__.startswith("jax._src") and (typed := internals.typed_array(obj)) is not None:
+        return typed
     for kind, reducer in _reducers():
         if isinstance(obj, kind):
             return reducer(obj)
