@@ -7,6 +7,8 @@ BIN  := $(VENV)/bin
 # node may be the environment's own (scripts/make_environment.sh brings it where the machine has none)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# modules are compiled when they are first imported: most never are
+export PIP_NO_COMPILE := 1
 
 SOURCES := pyproject.toml package.json $(shell find jupyterlab_jaxprof labextension etc -type f \
 	-not -path '*/__pycache__/*' -not -path 'jupyterlab_jaxprof/labextension/*')
