@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from jupyterlab_jaxprof.timeline.intervals import NONE, Intervals
+from jupyterlab_jaxprof.timeline.intervals import Intervals
 from jupyterlab_jaxprof.timeline.model import Floats, Timeline
 
 from . import thresholds

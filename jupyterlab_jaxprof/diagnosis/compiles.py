@@ -103,7 +103,7 @@ def _first_run(timeline: Timeline, function: str) -> float:
 
 
 def _time_of(timeline: Timeline, function: str, again: NDArray[np.intp]) -> Intervals:
-    """The time of all phases that led to these programs: what of the function lies since the program before."""
+    """The time of all phases that led to these programs: the function's since its program before."""
     if not len(again):
         return NONE
     table = timeline.compiles

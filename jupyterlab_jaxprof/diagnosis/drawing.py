@@ -1,4 +1,4 @@
-"""The small drawing of a timeline: a few lanes of at most some hundred intervals each, and the largest gaps."""
+"""The small drawing of a timeline: some lanes of a few hundred intervals at most, and the largest gaps."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _labelled(kind: str, label: str, starts: Floats, ends: Floats, labels: Seque
     return {
         "label": label,
         "kind": kind,
-        "intervals": [[_ms(starts[i]), _ms(ends[i]), labels[i]] for i in longest],
+        "intervals": [[_ms(float(starts[i])), _ms(float(ends[i])), labels[i]] for i in longest],
     }
 
 
@@ -94,7 +94,9 @@ def _merged(kind: str, label: str, intervals: Intervals) -> Lane:
     return {
         "label": label,
         "kind": kind,
-        "intervals": [[_ms(start), _ms(end)] for start, end in zip(starts, ends, strict=True)],
+        "intervals": [
+            [_ms(start), _ms(end)] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+        ],
     }
 
 

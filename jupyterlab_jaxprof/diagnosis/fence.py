@@ -21,6 +21,8 @@ def without_fence(timeline: Timeline) -> tuple[Timeline, Intervals]:
     named[numbers] = True
     ops, ranges, compiles = timeline.ops, timeline.ranges, timeline.compiles
     fence_ops, fence_ranges = named[ops.module], named[ranges.name]
+    if not (fence_ops.any() or fence_ranges.any() or named[compiles.function].any()):
+        return timeline, NONE
     launched = np.isin(timeline.calls.correlation, ops.correlation[fence_ops & (ops.correlation != 0)])
     when = union_of(ops.start_ns[fence_ops], ops.duration_ns[fence_ops]) | union_of(
         ranges.start_ns[fence_ranges], ranges.duration_ns[fence_ranges]

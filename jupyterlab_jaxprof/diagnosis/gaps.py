@@ -65,7 +65,7 @@ class IdleTime:
 @dataclass(frozen=True)
 class Waits:
     """When the host waited for the devices. `waited`: told by its silence, or seen; `woke`: short silences
-    beside idle devices, which may be the end of a wait; `read`: what a copy to the host tells of a silence."""
+    beside idle devices, which may be the end of a wait; `read`: what copies to the host tell of a silence."""
 
     waited: Intervals
     woke: Intervals

@@ -1,4 +1,4 @@
-"""What the host did, as sets of intervals: compiling, dispatching, copying, reading, waiting, the user's work.
+"""What the host did, as sets of intervals: compiling, dispatching, copying, waiting, the user's own work.
 
 A name says what a range is; the patterns below are those of JAX, XLA and PJRT as traces and reports show
 them. Whatever matches none is the host's own work and is told by its name alone.
@@ -82,8 +82,8 @@ class HostUse:
     What it did itself is in `compiling` to `python`; `staging` is any thread's, `background` is what other
     threads have annotated. `working` and `python` are annotations and Python functions in which nothing is
     dispatched or read: around a dispatch the host may as well wait for the device, which nothing shows.
-    `quiet` are the stretches in which the leading thread is seen to do none of these, cut at the ends of steps
-    and annotations.
+    `quiet` are the stretches in which the leading thread is seen to do none of these, cut at the ends of
+    steps and annotations.
     """
 
     process: int
@@ -136,7 +136,7 @@ def _matched(
 ) -> NDArray[np.int8]:
     """Give the work of the first pattern that fits each row's text; each text is looked at once."""
     table = np.zeros(len(texts), dtype=np.int8)
-    for number in np.flatnonzero(np.bincount(column)):
+    for number in np.flatnonzero(np.bincount(column)).tolist():
         text = texts[number]
         table[number] = next((work for pattern, work in patterns if pattern.search(text)), Work.OTHER)
     return table[column]
@@ -191,29 +191,34 @@ def _use(
     thread = _leading_thread(timeline, steps, rows, work)
     kinds, threads = ranges.kind[rows], ranges.thread[rows]
     own = threads == thread
-    marked = threads[(kinds == RangeKind.PYTHON) | (kinds == RangeKind.ANNOTATION)]
-    users = (np.bincount(marked, minlength=len(timeline.threads)) > 0)[threads]
-
-    def united(chosen: NDArray[np.bool_]) -> Intervals:
-        return _united(ranges, rows[chosen], window)
-
     # Threads without anything of the user's own are the runtime's: they launch for the leading one
-    helping = own | ~users
-    dispatch = united((work == Work.DISPATCH) & helping)
-    annotations = rows[own & (kinds == RangeKind.ANNOTATION) & (work == Work.OTHER)]
+    annotation, python = kinds == RangeKind.ANNOTATION, kinds == RangeKind.PYTHON
+    users = np.bincount(threads[annotation | python], minlength=len(timeline.threads)) > 0
+    known = np.flatnonzero(work)
+    known_rows, known_work = rows[known], work[known]
+    known_own, helping = own[known], own[known] | ~users[threads[known]]
+
+    def united(kind: Work, of_threads: NDArray[np.bool_]) -> Intervals:
+        return _united(ranges, known_rows[(known_work == kind) & of_threads], window)
+
+    dispatch = united(Work.DISPATCH, helping)
+    annotated = np.flatnonzero(annotation)
+    annotated = annotated[work[annotated] == Work.OTHER]
+    annotations, others = rows[annotated[own[annotated]]], rows[annotated[~own[annotated]]]
     if steps is not None:  # what is around a step, or is the step itself, tells nothing about its parts
         annotations = _without(ranges, annotations, steps.start_ns)
-    frames = rows[own & (kinds == RangeKind.PYTHON) & (ranges.duration_ns[rows] >= _SHORTEST_FRAME_NS)]
+    long = np.flatnonzero(ranges.duration_ns[rows] >= _SHORTEST_FRAME_NS)
+    frames = rows[long[own[long] & python[long]]]
     handed = np.sort(np.concatenate([dispatch.start_ns, _reads(timeline, process)]))
     working_frames = _without(ranges, frames, handed)
     own_sets = {
         "compiling": _compiling(timeline, window, process, processes),
-        "callback": united((work == Work.CALLBACK) & helping),
-        "collecting": united((work == Work.COLLECTING) & own),
-        "sleep": united((work == Work.SLEEP) & own),
-        "read": united((work == Work.READ) & own),
-        "own_staging": united((work == Work.STAGING) & own),
-        "wait": united((work == Work.WAIT) & own) | _synchronising(timeline, thread, window),
+        "callback": united(Work.CALLBACK, helping),
+        "collecting": united(Work.COLLECTING, known_own),
+        "sleep": united(Work.SLEEP, known_own),
+        "read": united(Work.READ, known_own),
+        "own_staging": united(Work.STAGING, known_own),
+        "wait": united(Work.WAIT, known_own) | _synchronising(timeline, thread, window),
         "dispatch": dispatch,
         "working": _united(ranges, _without(ranges, annotations, handed), window),
         "python": _united(ranges, working_frames, window),
@@ -227,9 +232,9 @@ def _use(
     return HostUse(
         process=process,
         thread=thread,
-        staging=united(work == Work.STAGING),
+        staging=united(Work.STAGING, np.ones_like(known_own)),
         annotated=_united(ranges, annotations, window),
-        background=united(~own & (kinds == RangeKind.ANNOTATION) & (work == Work.OTHER)),
+        background=_united(ranges, others, window),
         quiet=_cut(seen.gaps(window.start_ns, window.end_ns), np.concatenate(cuts)),
         annotations=annotations,
         frames=frames,
@@ -249,7 +254,7 @@ def _synchronising(timeline: Timeline, thread: int, window: Window) -> Intervals
     """When a thread waited in CUDA itself."""
     calls = timeline.calls
     waiting = np.zeros(len(timeline.texts), dtype=np.bool_)
-    for number in np.flatnonzero(np.bincount(calls.name)) if len(calls) else ():
+    for number in np.flatnonzero(np.bincount(calls.name)).tolist():
         waiting[number] = timeline.texts[number].endswith("Synchronize")
     rows = np.flatnonzero(waiting[calls.name] & (calls.thread == thread))
     return union_of(calls.start_ns[rows], calls.duration_ns[rows]).clip(window.start_ns, window.end_ns)

@@ -80,14 +80,14 @@ def find_programs(timeline: Timeline, devices: list[DeviceUse]) -> Programs:
         module=module,
         runs=runs,
         ops=count.astype(np.int64),
-        device_ns=np.bincount(key, weights=ops.duration_ns[rows]),
+        device_ns=np.bincount(key, weights=ops.duration_ns[rows]).astype(np.float64),
         repeats=repeats,
         of_op=of_op,
     )
 
 
 def _join_scalars(timeline: Timeline, use: DeviceUse, of_op: NDArray[np.int64]) -> None:
-    """Let the copy of a Python number belong to the program that it is an argument of: the next one to run."""
+    """Let the copy of a Python number belong to the program that it is an argument of: the next to run."""
     ops, rows = timeline.ops, use.rows
     scalar = (
         (ops.copy_kind[rows] == CopyKind.HOST_TO_DEVICE)
@@ -133,7 +133,7 @@ def _host_runs(timeline: Timeline) -> dict[str, int]:
         (ranges.detail[modules], _DETAIL),
     ):
         counts = np.bincount(column)
-        for number in np.flatnonzero(counts):
+        for number in np.flatnonzero(counts).tolist():
             found = pattern.search(timeline.texts[number])
             if found:
                 runs[found.group(1)] = runs.get(found.group(1), 0) + int(counts[number])

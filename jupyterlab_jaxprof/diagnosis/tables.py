@@ -1,4 +1,4 @@
-"""The top tables: kernels, HLO operations, copies, API calls, annotations and programs by the time they took."""
+"""The top tables: kernels, HLO operations, copies, API calls, annotations and programs by their time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every threshold of the diagnosis, each with its reason. Shares are of the window unless they say otherwise."""
+"""Every threshold of the diagnosis, each with its reason. Shares are of the window unless said otherwise."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def _around(timeline: Timeline, steps: StepTable, devices: Sequence[int] | None)
 
 
 def _whole(timeline: Timeline) -> Window:
-    """From the first to the last that devices and compiler did; without these, all that the host did for JAX."""
+    """From the first to the last that devices and compiler did; without these, that the host did for JAX."""
     ranges = timeline.ranges
     marked = (ranges.kind == RangeKind.ANNOTATION) | (ranges.kind == RangeKind.RUNTIME)
     choices = (

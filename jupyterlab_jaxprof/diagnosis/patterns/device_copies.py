@@ -28,7 +28,7 @@ def find(analysis: Analysis) -> list[Finding]:
         return []
     rows = np.concatenate([use.rows for use in analysis.devices])
     moving = np.zeros(len(timeline.texts), dtype=np.bool_)
-    for number in np.flatnonzero(np.bincount(ops.name[rows])):
+    for number in np.flatnonzero(np.bincount(ops.name[rows])).tolist():
         moving[number] = _MOVES.search(timeline.texts[number]) is not None
     rows = rows[
         moving[ops.name[rows]]
@@ -46,16 +46,20 @@ def find(analysis: Analysis) -> list[Finding]:
             lost_ms=lost_ns / 1e6,
             share=share,
             evidence=[
-                f"{count(len(rows), 'operation')} that only move data, {milliseconds(lost_ns)} on each device.",
+                f"{count(len(rows), 'operation')} that only move data, {milliseconds(lost_ns)} on each "
+                "device.",
                 *_worst(analysis, rows),
             ],
-            meaning="Transposes and copies read and write memory and compute nothing. XLA inserts them where an "
-            "operation wants another layout than the one before gives, and where an argument can't be reused.",
+            meaning="Transposes and copies read and write memory and compute nothing. XLA inserts them "
+            "where an "
+            "operation wants another layout than the one before gives, and where an argument can't be "
+            "reused.",
             next=[
                 "Keep one order of dimensions from end to end: the contracted and the feature dimension last "
                 "(`NHWC` for convolutions), and let `einsum` or `dot_general` contract without a `transpose` "
                 "before it.",
-                "Donate arguments that are replaced: `jax.jit(step, donate_argnums=0)` updates them in place.",
+                "Donate arguments that are replaced: `jax.jit(step, donate_argnums=0)` updates them in "
+                "place.",
                 "Inside `jax.lax.scan`, carry only what changes: the whole carry may be copied in each pass.",
             ],
         )

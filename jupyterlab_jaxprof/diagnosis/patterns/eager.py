@@ -49,7 +49,8 @@ def find(analysis: Analysis) -> list[Finding]:
             meaning="Outside `jax.jit` each operation is a program of its own, and Python needs tens of "
             "microseconds to dispatch it: far longer than the device needs to run it.",
             next=[
-                f"Put {f'`{around}`' if around else 'the function that does this'} under `jax.jit`: XLA fuses "
+                f"Put {f'`{around}`' if around else 'the function that does this'} under `jax.jit`: XLA "
+                "fuses "
                 "such operations into a few kernels with one dispatch.",
                 "A Python loop inside becomes `jax.lax.scan` or `jax.lax.fori_loop` where it is long; an "
                 "optimizer's update over many parameters belongs into the same `jax.jit` as the gradients.",

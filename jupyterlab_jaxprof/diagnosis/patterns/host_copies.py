@@ -114,7 +114,8 @@ def _finding(
         meaning="A copy crosses PCIe at 20 to 60 GB/s from pinned memory, and far more slowly from ordinary "
         "(pageable) memory, which the host must first copy itself. While it runs, a step that needs it waits."
         if to_device
-        else "Each array that the host reads must be computed first and then copied; the next step waits where "
+        else "Each array that the host reads must be computed first and then copied; the next step waits "
+        "where "
         "the host does.",
         next=_to_device_advice() if to_device else _to_host_advice(),
     )
@@ -156,7 +157,8 @@ def _to_device_advice() -> list[str]:
     return [
         "Copy the next batch while this one is computed: call `jax.device_put(batch)` one step ahead (it "
         "returns at once), from a background thread or with a queue of two batches.",
-        "Send less: bfloat16 or uint8 instead of float32, converted on the device inside `jax.jit`; keep data "
+        "Send less: bfloat16 or uint8 instead of float32, converted on the device inside `jax.jit`; keep "
+        "data "
         "that is used again on the device.",
     ]
 

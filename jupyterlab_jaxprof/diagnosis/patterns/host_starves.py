@@ -1,4 +1,4 @@
-"""The host starves the device: its own work (loading data, Python, sleeping) takes longer than the device's."""
+"""The host starves the device: its own work (loading data, Python, sleep) takes longer than the device's."""
 
 from __future__ import annotations
 
@@ -112,7 +112,8 @@ def _advice(name: str) -> list[str]:
     ]
     if name and _LOADING.search(name):
         advice.append(
-            f"Make {it} cheaper: precompute what doesn't change, keep small datasets on the device, or do the "
+            f"Make {it} cheaper: precompute what doesn't change, keep small datasets on the device, or do "
+            "the "
             "transformation inside `jax.jit`."
         )
     if not name:

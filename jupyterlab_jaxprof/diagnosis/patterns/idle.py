@@ -13,7 +13,7 @@ ID = "device-idle"
 
 
 def find(analysis: Analysis) -> list[Finding]:
-    """Tell the idle share and divide it among the causes. Others of the findings say what to do about each."""
+    """Tell the idle share and divide it among the causes; other findings say what to do about each."""
     idle_ns = analysis.idle_ns(*Cause)
     share = analysis.share(idle_ns)
     if not analysis.devices or share < IDLE_NOTE_SHARE:

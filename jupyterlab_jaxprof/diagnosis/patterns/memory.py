@@ -18,7 +18,8 @@ _MEANING = (
     "RESOURCE_EXHAUSTED. `nvidia-smi` can't show it: JAX reserves its share of the memory at once."
 )
 _ADVICE = (
-    "See what holds it: `%jaxmem` or `jax.live_arrays()`; delete what isn't needed, and donate parameters and "
+    "See what holds it: `%jaxmem` or `jax.live_arrays()`; delete what isn't needed, and donate parameters "
+    "and "
     "optimizer state: `jax.jit(step, donate_argnums=(0, 1))`.",
     "Recompute activations instead of keeping them (`jax.checkpoint`), use bfloat16, or a smaller batch with "
     "gradient accumulation.",
@@ -72,7 +73,8 @@ def _held(analysis: Analysis, share: float, row: int) -> Finding:
     time = float(samples.time_ns[row])
     return Finding(
         id=ID,
-        title=f"Memory is nearly full: {in_use / 1e9:.1f} of {limit / 1e9:.1f} GB ({percent(share)}) in use on "
+        title=f"Memory is nearly full: {in_use / 1e9:.1f} of {limit / 1e9:.1f} GB ({percent(share)}) in "
+        "use on "
         f"{device}",
         level=Level.PROBLEM,
         evidence=evidence,
@@ -89,10 +91,12 @@ def _peaked(analysis: Analysis, share: float, row: int, held_row: int) -> Findin
     device = analysis.timeline.devices[int(samples.device[row])].name
     return Finding(
         id=ID,
-        title=f"The process's memory peak is {peak / 1e9:.1f} of {limit / 1e9:.1f} GB ({percent(share)}) on {device}",
+        title=f"The process's memory peak is {peak / 1e9:.1f} of {limit / 1e9:.1f} GB ({percent(share)}) "
+        f"on {device}",
         level=Level.NOTE,
         evidence=[
-            f"The allocator's samples in this part of the trace show at most {in_use / 1e9:.1f} GB in use: the peak "
+            f"The allocator's samples in this part of the trace show at most {in_use / 1e9:.1f} GB in use: "
+            "the peak "
             "was reached before it, or by something that the samples don't show.",
         ],
         meaning=_MEANING,

@@ -1,4 +1,4 @@
-"""Recompilation between steps: the same function compiled again, since something about its arguments changed."""
+"""Recompilation between steps: a function compiled again, since something about its arguments changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the recording itself hides or changes: CUDA graphs, missing devices and steps, the recorder's own cost."""
+"""What the recording hides or changes: CUDA graphs, missing devices and steps, the recorder's own cost."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ def _graphs(analysis: Analysis) -> list[Finding]:
             title=f"CUDA graphs hide the kernels of {percent(hidden_ns / busy_ns)} of the device's time",
             level=Level.NOTE,
             evidence=[
-                f"{count(len(graphs), 'launch')} of graphs, {milliseconds(hidden_ns)} in all, each recorded as one "
+                f"{count(len(graphs), 'launch')} of graphs, {milliseconds(hidden_ns)} in all, each "
+                "recorded as one "
                 "thing; the kernels inside are not in the tables.".replace("launchs", "launches")
             ],
             ranges=[],
@@ -55,7 +56,8 @@ def _graphs(analysis: Analysis) -> list[Finding]:
             "unless it is told otherwise. Busy time is right; kernels, copies and collectives inside are "
             "unknown.",
             next=[
-                "Record again with `--cuda-graph-trace=node` (`%%nsys` does so); it makes each launch a little "
+                "Record again with `--cuda-graph-trace=node` (`%%nsys` does so); it makes each launch a "
+                "little "
                 "slower."
             ],
         )
@@ -74,7 +76,8 @@ def _no_steps(analysis: Analysis) -> list[Finding]:
             meaning="With marked steps this report tells how long each takes, what is different in the slow "
             "ones, and what repeats in every step.",
             next=[
-                "Mark them: `with jax.profiler.StepTraceAnnotation('train', step_num=i): ...` around each step, "
+                "Mark them: `with jax.profiler.StepTraceAnnotation('train', step_num=i): ...` around each "
+                "step, "
                 "or run the cell with `%%jaxtrace --steps N`."
             ],
         )
@@ -94,11 +97,13 @@ def _steps_end_early(analysis: Analysis) -> list[Finding]:
     return [
         Finding(
             id=EARLY,
-            title=f"The step markers end before their work: {milliseconds(marked / len(steps))} marked a step, "
+            title=f"The step markers end before their work: {milliseconds(marked / len(steps))} marked a "
+            "step, "
             f"{milliseconds(each)} of the devices' time",
             level=Level.NOTE,
             evidence=[
-                f"After the last marker had ended the devices worked on for {milliseconds(later)}: JAX had only "
+                f"After the last marker had ended the devices worked on for {milliseconds(later)}: JAX had "
+                "only "
                 "dispatched the steps by then."
             ],
             meaning="The markers time how long dispatching takes, not how long a step takes. For the device "
@@ -146,10 +151,12 @@ def _python_tracer(analysis: Analysis) -> list[Finding]:
             title=f"The Python tracer slowed down what it measured, by about {percent(share)} of the time",
             level=Level.NOTE,
             evidence=[
-                f"{count(calls, 'Python call')} recorded at about {PYTHON_CALL_COST_NS / 1e3:.1f} us each: some "
+                f"{count(calls, 'Python call')} recorded at about {PYTHON_CALL_COST_NS / 1e3:.1f} us each: "
+                "some "
                 f"{milliseconds(cost_ns)} of {milliseconds(analysis.length_ns)}."
             ],
-            meaning="The tracer is called at each entry and exit of a Python function. The host looks slower, and "
+            meaning="The tracer is called at each entry and exit of a Python function. The host looks "
+            "slower, and "
             "the device idler, than without it; times of kernels are right.",
             next=[
                 "Trace once more without it (`%%jaxtrace` does so unless asked with `--python`; "
@@ -173,7 +180,8 @@ def _no_device(analysis: Analysis) -> list[Finding]:
                 if cpu
                 else "No operation of a device lies in the part that is judged."
             ],
-            meaning="Compiles, steps and annotations are told as far as they were recorded. What a CPU is slow at "
+            meaning="Compiles, steps and annotations are told as far as they were recorded. What a CPU is "
+            "slow at "
             "says little about a GPU.",
             next=["Record on the machine with the accelerator, and let the steps run inside the recording."],
         )

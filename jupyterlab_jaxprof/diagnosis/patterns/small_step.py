@@ -1,4 +1,4 @@
-"""A batch too small for the device: dispatching a step takes the host longer than running it takes the device."""
+"""A batch too small for the device: dispatching a step takes longer than running it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ID = "batch-too-small"
 def find(analysis: Analysis) -> list[Finding]:
     """Compare what dispatching takes the host with what it gives the devices to do.
 
-    Where a step's work is longer than its dispatch, the dispatch can hide behind it, and it is not named here.
+    Where a step's work is longer than its dispatch, the dispatch can hide behind it: it is not named here.
     """
     if not analysis.devices:
         return []
@@ -48,7 +48,8 @@ def find(analysis: Analysis) -> list[Finding]:
             ],
             ranges=analysis.longest(idle, "waiting for a dispatch"),
             meaning="Each call of a compiled function costs the host a fixed 30 to 200 us, however little it "
-            "computes. The device is done before the next call has been dispatched, so the step's time is the "
+            "computes. The device is done before the next call has been dispatched, so the step's time is "
+            "the "
             "host's, and would hardly change with a larger batch.",
             next=[
                 "Make the batch larger until the step's time grows with it.",

@@ -43,16 +43,19 @@ def _longer(analysis: Analysis) -> list[Finding]:
     return [
         Finding(
             id=ID,
-            title=f"{name} computes {percent(computing[slow] / others - 1)} longer than the others, which wait "
+            title=f"{name} computes {percent(computing[slow] / others - 1)} longer than the others, which "
+            "wait "
             "for it",
             level=level,
             lost_ms=lost_ns / 1e6,
             share=analysis.share(lost_ns),
             evidence=[f"{'; '.join(evidence)}."],
             ranges=analysis.longest(analysis.devices[slow].compute, f"{name} computes"),
-            meaning="The devices run the same program and meet at its collectives: the slowest sets the pace.",
+            meaning="The devices run the same program and meet at its collectives: the slowest sets the "
+            "pace.",
             next=[
-                "See whether it has more work (uneven shards, padding, longer sequences) and balance the batch.",
+                "See whether it has more work (uneven shards, padding, longer sequences) and balance the "
+                "batch.",
                 "If the work is equal, look at the device: temperature, clocks and other processes on it "
                 "(`nvidia-smi -q -d PERFORMANCE`).",
             ],

@@ -53,7 +53,8 @@ def find(analysis: Analysis) -> list[Finding]:
             "CUDA graphs, and does so more slowly than the device runs them.",
             next=[
                 "Give each kernel more to do: a larger batch or wider layers.",
-                "Let XLA capture more of the program in CUDA graphs: `XLA_FLAGS=--xla_gpu_enable_command_buffer="
+                "Let XLA capture more of the program in CUDA graphs: "
+                "`XLA_FLAGS=--xla_gpu_enable_command_buffer="
                 "FUSION,CUBLAS,CUBLASLT,CUDNN,COLLECTIVES,CUSTOM_CALL` (before JAX starts); callbacks and "
                 "dynamic shapes break graphs up.",
                 "Run several steps in one program with `jax.lax.scan`.",
@@ -85,7 +86,8 @@ def _tiny(
         share=analysis.share(lost_ns),
         evidence=evidence,
         ranges=ranges,
-        meaning=f"It is compiled already, so `jax.jit` won't help: kernels of {microseconds(each_ns)} take less "
+        meaning=f"It is compiled already, so `jax.jit` won't help: kernels of {microseconds(each_ns)} take "
+        "less "
         "time than starting them. "
         + (
             "Each pass of a `lax.scan`, `fori_loop` or `while_loop` launches its kernels anew."
@@ -95,9 +97,12 @@ def _tiny(
         next=[
             *(
                 [
-                    "Do more in each pass: `jax.lax.scan(..., unroll=8)` makes one kernel of several passes, and "
-                    "what doesn't depend on the pass before belongs outside of the loop, as one large operation.",
-                    "Loop over something shorter, or use `jax.lax.associative_scan` where the operation allows it.",
+                    "Do more in each pass: `jax.lax.scan(..., unroll=8)` makes one kernel of several "
+                    "passes, and "
+                    "what doesn't depend on the pass before belongs outside of the loop, as one large "
+                    "operation.",
+                    "Loop over something shorter, or use `jax.lax.associative_scan` where the operation "
+                    "allows it.",
                 ]
                 if loop
                 else [
@@ -105,7 +110,8 @@ def _tiny(
                     "(`jax.vmap`), rather than a Python loop over them inside `jax.jit`."
                 ]
             ),
-            "Batch: run many independent sequences or examples at once with `jax.vmap`; the kernels stay as many "
+            "Batch: run many independent sequences or examples at once with `jax.vmap`; the kernels stay "
+            "as many "
             "and each does more.",
         ],
     )

@@ -1,4 +1,4 @@
-"""Waiting for the device in every step: reading a value back (`float(loss)`, `print`), or `block_until_ready`.
+"""Waiting for the device in every step: reading a value (`float(loss)`, `print`), or `block_until_ready`.
 
 What it costs is what running ahead would win. The host could dispatch the next step while the device works,
 so a step would take as long as the longer of the two, not as both and the waking up between them.
@@ -108,7 +108,8 @@ def _reads(analysis: Analysis, rows: NDArray[np.intp], lost_ns: float) -> Findin
     often = "in every step" if steps else count(len(rows), "time")
     sizes = np.unique(ops.size_bytes[rows])
     evidence = [
-        f"{count(len(rows), 'copy').replace('copys', 'copies')} of {size(float(sizes.max()))} from the device "
+        f"{count(len(rows), 'copy').replace('copys', 'copies')} of {size(float(sizes.max()))} from the "
+        "device "
         f"to the host" + (f", {len(rows) / steps:.1f} a step." if steps else "."),
         f"Running ahead instead would win {milliseconds(lost_ns)} "
         f"({percent(analysis.share(lost_ns))} of the time).",
@@ -119,7 +120,8 @@ def _reads(analysis: Analysis, rows: NDArray[np.intp], lost_ns: float) -> Findin
         evidence.append(f"The host spent {milliseconds(host.read.total_ns)} in these reads.")
     return Finding(
         id=READ,
-        title=f"A value is read back from the device {often} ({how[0] if how else 'float(loss), print, ...'}), "
+        title=f"A value is read back from the device {often} "
+        f"({how[0] if how else 'float(loss), print, ...'}), "
         "and the host waits for it",
         level=level,
         lost_ms=lost_ns / 1e6,
@@ -161,28 +163,34 @@ def _syncs(analysis: Analysis, lost_ns: float) -> Finding:
     how = (
         "The trace shows the host in `block_until_ready`"
         if seen
-        else "In nearly every step the host falls silent after its dispatch and goes on just after the device "
+        else "In nearly every step the host falls silent after its dispatch and goes on just after the "
+        "device "
         "has finished, as it does in `block_until_ready`"
     )
     parts = max(steps, 1)
     return Finding(
         id=SYNC,
         title=f"{often} waits for the device before the next is dispatched: "
-        f"{milliseconds(lost_ns / parts)}{' a step' if steps else ''}, {percent(analysis.share(lost_ns))} of the time",
+        f"{milliseconds(lost_ns / parts)}{' a step' if steps else ''}, {percent(analysis.share(lost_ns))} "
+        "of the time",
         level=level,
         lost_ms=lost_ns / 1e6,
         share=analysis.share(lost_ns),
         evidence=[
             f"{how}: {milliseconds(waits.waited.total_ns)} in all.",
-            f"Meanwhile the device rests: {milliseconds(analysis.idle_ns(Cause.WAIT, Cause.READ))} until the host "
-            f"has woken up, and {milliseconds(analysis.idle_ns(Cause.DISPATCH))} until it has dispatched the next.",
+            f"Meanwhile the device rests: {milliseconds(analysis.idle_ns(Cause.WAIT, Cause.READ))} until "
+            "the host "
+            f"has woken up, and {milliseconds(analysis.idle_ns(Cause.DISPATCH))} until it has dispatched "
+            "the next.",
         ],
         ranges=analysis.longest(analysis.idle[0].of(Cause.WAIT, Cause.DISPATCH), "between two steps"),
         meaning="JAX dispatches asynchronously: without waiting, the host prepares the next step while the "
         "device works on this one. Waiting in each step adds the host's time to the device's.",
         next=[
-            "Wait once after the loop, or every so many steps, with `jax.block_until_ready`, not in each step "
+            "Wait once after the loop, or every so many steps, with `jax.block_until_ready`, not in each "
+            "step "
             "(for a measurement of single steps it is right to wait: then this is what measuring costs).",
-            "Do the host's work for the next step (loading, logging the last values) after dispatching this one.",
+            "Do the host's work for the next step (loading, logging the last values) after dispatching "
+            "this one.",
         ],
     )
