@@ -15,7 +15,7 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 from jupyterlab_jaxprof import environment
-from jupyterlab_jaxprof.environment import machine
+from jupyterlab_jaxprof.environment import machine, nsys
 from jupyterlab_jaxprof.environment.versions import satisfies
 
 
@@ -126,7 +126,9 @@ def test_an_nvidia_smi_that_fails_is_a_problem(
     assert ("version mismatch" if "mismatch" in script else "no answer within") in sentences(report)
 
 
-def test_an_nsys_that_fails_or_tells_no_version(tools: Path) -> None:
+def test_an_nsys_that_fails_or_tells_no_version(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nsys, "PLACES", ())
+    monkeypatch.setenv("PATH", str(tools))
     tool(tools, "nsys", "exit 3")
     report = environment.report()
     assert report["tools"]["nsys"] == {

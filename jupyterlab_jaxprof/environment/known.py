@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes.util
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from . import nsys
 from .problem import note, pip_install, problem
 from .versions import XPROF_REQUIREMENT, XPROF_SPECIFIERS, XPROF_TESTED, numbers, satisfies
 
@@ -78,52 +78,42 @@ def _variable_problems(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _nsight(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    nsys: Mapping[str, Any] | None = found["tools"].get("nsys")
+    tool: Mapping[str, Any] | None = found["tools"].get("nsys")
     have: Mapping[str, str | None] = found["versions"]
-    if nsys is None:
+    if tool is None:
         yield note(
             _NSIGHT,
             "nsys is not found, neither on the PATH nor where NVIDIA's installers put it.",
-            "Traces work without it. For its reports install nsight-systems-cli from NVIDIA's repository, "
-            "or add its directory to PATH.",
+            f"Traces work without it. {nsys.HOW_TO_GET}",
         )
         return
-    if nsys.get("failure"):
-        yield note(
-            _NSIGHT, f"{nsys['path']} does not run: {nsys['failure']}.", "Install Nsight Systems again."
-        )
-    year = numbers(nsys.get("version") or "")[:1]
+    failures = [f"{tool['path']} does not run: {tool['failure']}."] if tool.get("failure") else []
+    for what in (*failures, *tool.get("broken", ())):
+        yield note(_NSIGHT, what, "Install Nsight Systems again.")
+    year = numbers(tool.get("version") or "")[:1]
     nvtx = have.get("nvtx")
     if year and year < (2024,) and nvtx and satisfies(nvtx, ">=0.2.12"):
         # It asks the tool for nvtxDomainIsEnabled: seen with nsys 2022.4 and 2023.4, not with 2025.3.
         yield note(
             _NSIGHT,
-            f"nsys {nsys['version']} drops every range of nvtx {nvtx} without a word: it lacks a call that "
+            f"nsys {tool['version']} drops every range of nvtx {nvtx} without a word: it lacks a call that "
             "nvtx makes since 0.2.12.",
             "Install Nsight Systems 2025.3 or later, or an older nvtx. "
             + pip_install("'nvtx<0.2.12'", "the kernel"),
         )
-    yield from _importer(Path(nsys["path"]))
+    yield from _importer(Path(tool["path"]))
 
 
-def _importer(nsys: Path) -> Iterator[dict[str, Any]]:
-    """Look where nsys looks for the program that makes the report; without it nsys still exits with 0."""
-    tools = nsys.resolve().parent
-    if not tools.name.startswith("target-linux"):
+def _importer(path: Path) -> Iterator[dict[str, Any]]:
+    importer, _imports, what = nsys.find_importer(path)
+    if not what:
         return
-    in_compute = list(tools.parent.glob("linux-desktop-*"))  # as Nsight Compute lays it out
-    if in_compute and ctypes.util.find_library("dw") is None:
-        yield note(
-            _NSIGHT,
-            f"The importer of {nsys} lacks libdw.so.1: nsys leaves a .qdstrm file, and no report.",
-            "Install the packages libdw1 and libelf1 (Debian and Ubuntu), or elfutils-libs (Red Hat).",
-        )
-    if not in_compute and not list(tools.parent.glob("host-linux*")):
-        yield note(
-            _NSIGHT,
-            f"The importer of {nsys} is not beside it: nsys leaves a .qdstrm file, and no report.",
-            "Install Nsight Systems from NVIDIA's repository, complete with its host part.",
-        )
+    remedy = "Install Nsight Systems from NVIDIA's repository, complete with its host part."
+    if "libdw" in what:
+        remedy = "Install the packages libdw1 and libelf1 (Debian and Ubuntu), or elfutils-libs (Red Hat)."
+    elif importer is not None:
+        remedy = f"After a recording run: {importer} -i FILE.qdstrm -o FILE.nsys-rep."
+    yield note(_NSIGHT, what, remedy)
 
 
 def _permission_problems(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -10,15 +10,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from . import nsys
 from .problem import pip_install, problem
-from .versions import XPROF_REQUIREMENT, numbers, version_of
+from .versions import XPROF_REQUIREMENT, version_of
 
-NSYS_PLACES = (
-    "/opt/nvidia/nsight-systems/*/bin/nsys",
-    "/opt/nvidia/nsight-systems/*/target-linux-*/nsys",
-    "/usr/local/cuda*/bin/nsys",
-    "/opt/nvidia/nsight-compute/*/host/target-linux-*/nsys",
-)
 _GPU_FIELDS = ("index", "name", "memory.total", "driver_version", "mig.mode.current")
 _CAP_SYS_ADMIN = 1 << 21
 _TIMEOUT_S = 10
@@ -53,25 +48,24 @@ def _script(name: str) -> str | None:
 
 def tools() -> dict[str, dict[str, Any] | None]:
     """Give {path, version} of each tool that profiling uses; None where it is not found."""
-    found: dict[str, dict[str, Any] | None] = {"nsys": nsys()}
+    found: dict[str, dict[str, Any] | None] = {"nsys": _nsys()}
     for name, path in (("nvidia-smi", shutil.which("nvidia-smi")), ("xprof", _script("xprof"))):
         found[name] = {"path": path, "version": None} if path else None
     return found
 
 
-def nsys() -> dict[str, Any] | None:
-    """Find nsys on the PATH, else in the places where NVIDIA's installers put it, the newest first."""
-    path = shutil.which("nsys")
-    for pattern in NSYS_PLACES if path is None else ():
-        found = sorted(Path("/").glob(pattern.lstrip("/")), key=lambda place: numbers(str(place)))
-        if found:
-            path = str(found[-1])
-            break
-    if path is None:
+def _nsys() -> dict[str, Any] | None:
+    """Describe the nsys that is used; `broken` are sentences on others that do not run."""
+    found = nsys.installations()
+    if not found:
         return None
-    said, failure = _run(path, "--version")
-    version = re.search(r"\d{4}\.\d+[\w.-]*", said)
-    return {"path": path, "version": version.group() if version else None, "failure": failure}
+    best, *others = found
+    broken = [one.problem for one in others if not one.usable]
+    return {
+        "path": str(best.path),
+        "version": best.version_text or None,
+        "failure": best.failure or None,
+    } | ({"broken": broken} if broken else {})
 
 
 def xprof_problem() -> dict[str, Any] | None:
