@@ -10,6 +10,8 @@ from .paper import PLAIN, Paper
 
 #: Labels of what may take several lines.
 _SENTENCES = ("notice", "XProf", "devices", "reason")
+#: Columns that labels take.
+_LABEL = 14
 _BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -18,7 +20,7 @@ def render(card: Card, paper: Paper = PLAIN) -> str:
     lines = [card.sentence] if card.sentence else []
     name = paper.paint(card.name, "bold")
     lines.append(f"{card.kind}  {name}  {card.status}" + (f"  ({card.when})" if card.when != "–" else ""))
-    facts, measured = _facts(card), _measured(card)
+    facts, measured = _facts(card), _measured(card, paper)
     width = max(len(label) for label, _ in (*facts, *measured))
     if card.reason:
         lines += _row("reason", card.reason, 0, paper)
@@ -33,12 +35,12 @@ def render(card: Card, paper: Paper = PLAIN) -> str:
     return "\n".join(lines)
 
 
-def _measured(card: Card) -> list[tuple[str, str]]:
+def _measured(card: Card, paper: Paper) -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = []
     if card.headline is not None and card.steps is None:
         rows.append((card.headline[0], card.headline[1]))
     if card.steps is not None:
-        rows.append(("steps", _steps(card.steps)))
+        rows += _steps(card.steps, paper.width - _LABEL)
     return [row for row in (*rows, ("wall time", card.wall)) if row[1]]
 
 
@@ -68,9 +70,12 @@ def _row(label: str, value: str, width: int, paper: Paper) -> list[str]:
     return lines
 
 
-def _steps(steps: Steps) -> str:
-    bars = "".join(_BARS[min(int(bar.fraction * len(_BARS)), len(_BARS) - 1)] for bar in steps.bars)
+def _steps(steps: Steps, room: int) -> list[tuple[str, str]]:
+    """Tell the steps, and draw them beside it or below, as there is room."""
     if steps.count == 1:
-        return f"1 × {steps.name}, {steps.median}"
-    spread = f"median {steps.median} ({steps.least} to {steps.most})"
-    return f"{steps.count:,} × {steps.name}, {spread}  {bars}".rstrip()
+        return [("steps", f"1 × {steps.name}, {steps.median}")]
+    bars = "".join(_BARS[min(int(bar.fraction * len(_BARS)), len(_BARS) - 1)] for bar in steps.bars)
+    told = f"{steps.count:,} × {steps.name}, median {steps.median} ({steps.least} to {steps.most})"
+    if len(told) + 2 + len(bars) <= room:
+        return [("steps", f"{told}  {bars}".rstrip())]
+    return [("steps", told), ("", bars if len(bars) <= room else "")]

@@ -53,7 +53,7 @@ def find(store: Store, target: str) -> Found:
 def _at(path: Path, target: str) -> Found:
     if not path.exists():
         raise ReportError(
-            f"There is no {target}: give a capture's name (`jaxprof list` tells them), or the path of a trace "
+            f"There is no {target}: give a capture's name (`jaxprof list` tells it), or the path of a trace "
             "(*.xplane.pb or a directory with one) or of an Nsight report (*.nsys-rep, *.sqlite)."
         )
     if (path / RECORD_FILE).is_file():

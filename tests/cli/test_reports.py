@@ -1,0 +1,215 @@
+"""From a name or path to a report, and two of them compared, on real captures of H200s."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from jupyterlab_jaxprof.captures import Record, Status, Store
+from jupyterlab_jaxprof.captures.shapes import FINDING, SUMMARY, misfit
+from jupyterlab_jaxprof.cards import Paper
+from jupyterlab_jaxprof.reports import ReportError, compare, compared, pattern_ids, report
+from tests.cards.test_cards import Outline
+from tests.cli.conftest import add_diagnosed, add_timing, add_trace
+from tests.support.captures import TRACES, unpacked, unpacked_to
+
+
+def ids(record: Record, level: str = "problem") -> list[str]:
+    return [finding["id"] for finding in record.findings if finding["level"] == level]
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_every_real_trace_has_a_card_that_fits_its_record_and_is_small(store: Store, name: str) -> None:
+    found = report(store, str(unpacked(f"{name}.xplane.pb")))
+    record = found.record
+    data = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    assert misfit(data["summary"], SUMMARY, "summary") is None
+    assert misfit(data["findings"], [FINDING], "findings") is None
+    assert {finding["id"] for finding in record.findings} <= set(pattern_ids())
+    assert record.findings, "each has something to say, if it is that all is well"
+    text, page = found.text(Paper(80)), found.page()
+    assert len(page) < 100_000
+    assert len(text) < 20_000
+    assert all(len(line) <= 80 for line in text.splitlines() if "stored in" not in line), text
+    Outline(page.partition("<body")[2].partition(">")[2].partition("</body>")[0])
+    first = record.findings[0]["title"].replace("`", "")
+    assert first.split()[0] in text
+
+
+def test_a_healthy_and_a_starved_program(store: Store) -> None:
+    starved = report(store, str(unpacked("host_starved.xplane.pb")))
+    assert ids(starved.record)[0] == "host-starves-device"
+    assert "load_data" in starved.record.findings[0]["title"]
+    bound = report(store, str(unpacked("gpu_bound.xplane.pb")))
+    assert ids(bound.record) == []
+    assert "92 %" in bound.text()
+    assert bound.record.environment["jax"] == "0.11.2"
+    assert "NVIDIA H200" in bound.text()
+    assert bound.record.created.startswith("2026-11-30")
+
+
+def test_a_capture_of_the_store_is_found_by_name_and_identifier(store: Store) -> None:
+    add_trace(store, "my run", "healthy")
+    newest = add_trace(store, "my run", "host_starved")
+    for target in ("my run", newest, str(store.directory(newest))):
+        found = report(store, target)
+        assert (found.record.id, found.in_store) == (newest, "/" not in target)
+        assert ids(found.record)[0] == "host-starves-device"
+        assert "A notice of its own." in found.record.notices
+        assert found.record.summary["headline"]["label"] == "median step"
+    assert store.get(newest).findings == (), "a report changes nothing"
+
+
+def test_what_was_diagnosed_when_it_was_taken_is_not_read_again(store: Store) -> None:
+    add_diagnosed(store, "known")
+    found = report(store, "known")
+    assert [finding["level"] for finding in found.record.findings] == ["problem", "note"]
+    add_timing(store, "a timing")
+    assert report(store, "a timing").record.kind == "time"
+
+
+@pytest.mark.parametrize("below", ["", "plugins", "plugins/profile/2026"])
+def test_a_directory_of_any_depth(store: Store, tmp_path: Path, below: str) -> None:
+    unpacked_to(tmp_path / "logs/plugins/profile/2026", "no_steps.xplane.pb")
+    found = report(store, str(tmp_path / "logs" / below))
+    assert "no-step-markers" in ids(found.record, "note")
+    assert [Path(file.path).name for file in found.record.files] == ["no_steps.xplane.pb"]
+    assert not found.in_store
+
+
+def test_all_files_of_a_run_of_two_hosts_are_read(store: Store, tmp_path: Path) -> None:
+    for rank in range(2):
+        unpacked_to(tmp_path / "run", f"two_hosts_r{rank}.xplane.pb")
+    found = report(store, str(tmp_path / "run"))
+    assert len(found.record.summary["timeline"]["devices"]) == 2
+    assert found.record.summary["steps"]["count"] == 5
+
+
+@pytest.mark.parametrize(
+    "target", ["", "  ", "nothing", "./nothing", "~nobody/x", "20261130-094001-993-cb3da3"]
+)
+def test_what_is_not_there_is_said_in_a_sentence(store: Store, target: str) -> None:
+    add_timing(store, "nothing much")
+    with pytest.raises(ReportError) as raised:
+        report(store, target)
+    assert str(raised.value).endswith((".", "?"))
+    if target == "nothing":
+        assert "Did you mean 'nothing much'?" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("x.xplane.pb", b""),
+        ("x.xplane.pb", b"\xff" * 500),
+        ("x.sqlite", b"SQLite format 3\0"),
+        ("x.txt", b"x"),
+    ],
+)
+def test_what_is_no_trace_is_said_with_its_name(
+    store: Store, tmp_path: Path, name: str, content: bytes
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ReportError, match=name.replace(".", r"\.")):
+        report(store, str(tmp_path / name))
+
+
+def test_a_cut_off_trace_is_reported_as_far_as_it_goes(store: Store, tmp_path: Path) -> None:
+    path = unpacked_to(tmp_path, "host_starved.xplane.pb")
+    content = path.read_bytes()
+    path.chmod(0o600)
+    path.write_bytes(content[:-100])
+    found = report(store, str(path))
+    assert found.record.status is Status.PARTIAL
+    assert found.record.reason
+    assert found.record.notices
+
+
+def test_a_damaged_capture_is_said_to_be_damaged(store: Store) -> None:
+    identifier = add_timing(store, "broken")
+    (store.directory(identifier) / "capture.json").write_text("{")
+    for target in (identifier, str(store.directory(identifier))):
+        with pytest.raises(ReportError, match="damaged"):
+            report(store, target)
+
+
+def test_before_and_after_are_compared_by_step(store: Store) -> None:
+    add_trace(store, "before", "host_starved")
+    found = compare(store, "before", str(unpacked("healthy.xplane.pb")))
+    data = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    assert found.per_step
+    assert data["steps"]["verdict"] == "faster"
+    assert data["steps"]["ratio"] == pytest.approx(1.63 / 31.9, rel=0.02)
+    assert (data["before"]["name"], data["after"]["name"]) == ("before", "healthy.xplane.pb")
+    (gemm,) = [row for row in data["kernels"] if row["name"] == "gemm_fusion_dot"] or [None]
+    assert gemm is None or gemm["before_ms"] == pytest.approx(gemm["after_ms"], rel=0.1)
+    changes = [row["change_ms"] for row in data["kernels"]]
+    assert changes == sorted(changes, reverse=True), "the worst first"
+    states = {row["id"]: (row["before"] is not None, row["after"] is not None) for row in data["findings"]}
+    assert states["host-starves-device"][0]
+    for form in (compared.text(found, Paper(80)), Outline(compared.html(found)).text):
+        for fact in ("before → healthy.xplane.pb", "31.9 ms", "1.63 ms", "faster", "host-starves-device"):
+            assert fact in form, fact
+    assert "<script" not in compared.html(found)
+
+
+def test_the_same_trace_twice_has_no_difference(store: Store) -> None:
+    path = str(unpacked("gpu_bound.xplane.pb"))
+    found = compare(store, path, path)
+    assert found.steps["verdict"] == "alike"
+    assert {row["change_ms"] for row in found.kernels} == {0.0}
+    assert found.differences == []
+    text = compared.text(found)
+    assert "no difference that can be told" in text
+    assert "no time changed by more than 5 %" in text
+
+
+def test_without_steps_whole_traces_are_compared_and_it_is_said(store: Store) -> None:
+    found = compare(store, str(unpacked("no_steps.xplane.pb")), str(unpacked("gpu_bound.xplane.pb")))
+    assert not found.per_step
+    assert found.steps["verdict"] == "unknown"
+    assert "compare them only if both did the same" in compared.text(found)
+
+
+def test_few_steps_tell_no_difference(store: Store) -> None:
+    def steps(median: float) -> dict[str, object]:
+        return {"steps": {"name": "s", "count": 3, "median_ms": median, "durations_ms": [median] * 3}}
+
+    add_diagnosed(store, "a", **steps(1.0))
+    add_diagnosed(store, "b", **steps(2.0))
+    found = compare(store, "a", "b")
+    assert (found.steps["ratio"], found.steps["verdict"]) == (2.0, "unknown")
+    assert "too few steps to tell" in compared.text(found)
+
+
+def test_what_a_table_left_out_is_not_said_to_be_gone(store: Store) -> None:
+    row = {"name": "k", "count": 6, "total_ms": 6.0}
+    add_diagnosed(store, "a", tables={"kernels": [row]}, tables_left_out={})
+    add_diagnosed(store, "b", tables={"kernels": [row | {"name": "other"}]}, tables_left_out={"kernels": 9})
+    text = " ".join(compared.text(compare(store, "a", "b")).split())
+    assert "– after: not among the largest that the report lists; it may still be there." in text
+    assert "– before: not among" not in text
+
+
+def test_a_timing_has_nothing_to_compare_here(store: Store) -> None:
+    add_diagnosed(store, "a")
+    add_timing(store, "t")
+    with pytest.raises(ReportError, match="--compare 't' compares timings"):
+        compare(store, "a", "t")
+
+
+def test_different_environments_are_named(store: Store) -> None:
+    for name, jax in (("a", "0.9.0"), ("b", "0.10.2")):
+        with store.begin("trace", name) as draft:
+            environment = {
+                "jax": jax,
+                "devices": [{"kind": "NVIDIA H200"}] * 2,
+                "xla_flags": "--x" * (name == "b"),
+            }
+            draft.publish(status=Status.OK, summary={"timeline": {}}, environment=environment)
+    assert compare(store, "a", "b").differences == [
+        "jax: 0.9.0 before, 0.10.2 after",
+        "XLA_FLAGS: none before, --x after",
+    ]
