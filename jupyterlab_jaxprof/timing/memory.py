@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -258,13 +259,16 @@ def _jitted(used: Mapping[str, Any]) -> list[Callable[..., Any]]:
 
 def live_bytes() -> dict[str, int]:
     """Add up what the live arrays take, a device each."""
-    found: dict[str, int] = {}
+    found: dict[Any, int] = {}
     for array in _live_arrays():
         devices = array.sharding.addressable_devices
-        each = _size_bytes(array) // max(len(devices), 1)
+        if len(devices) == 1:  # most are, and this takes a third of the time
+            each = math.prod(array.shape) * array.dtype.itemsize
+        else:
+            each = _size_bytes(array) // max(len(devices), 1)
         for device in devices:
-            found[str(device)] = found.get(str(device), 0) + each
-    return found
+            found[device] = found.get(device, 0) + each
+    return {str(device): size_bytes for device, size_bytes in found.items()}
 
 
 def process_bytes() -> int | None:

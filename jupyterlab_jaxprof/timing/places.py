@@ -29,14 +29,18 @@ class Places:
 
     def find(self, frame: FrameType | None) -> Place | None:
         """Give the innermost line of the user's; None where there is none, as in other threads."""
+        found = self.find_frame(frame)
+        return Place(found.f_code.co_filename, found.f_lineno) if found is not None else None
+
+    def find_frame(self, frame: FrameType | None) -> FrameType | None:
+        """Give the innermost frame of the user's."""
+        own = self._filename
         while frame is not None:
-            if self._is_users(frame.f_code.co_filename):
-                return Place(frame.f_code.co_filename, frame.f_lineno)
+            filename = frame.f_code.co_filename
+            if filename == own or (own is None and not _is_library(filename)):
+                return frame
             frame = frame.f_back
         return None
-
-    def _is_users(self, filename: str) -> bool:
-        return filename == self._filename if self._filename is not None else not _is_library(filename)
 
 
 @functools.cache

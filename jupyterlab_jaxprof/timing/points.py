@@ -85,6 +85,14 @@ class Point:
         return self.items / cached.median * 1e3
 
     @property
+    def steady_rate(self) -> float | None:
+        """The same by the 20th percentile, which varies less: what points are compared by."""
+        cached = self.cached
+        if self.items is None or cached is None or cached.p20 <= 0:
+            return None
+        return self.items / cached.p20 * 1e3
+
+    @property
     def compiling_ms(self) -> float:
         """The time of the first run in which programs were traced, lowered, compiled or read from disk."""
         return self.result.phases.total_ns / 1e6
@@ -133,15 +141,15 @@ class Series:
     def knee(self) -> Point | None:
         """Give the point from which on the rate grows no more.
 
-        That is the smallest value that reaches 90 % of the best rate of all. None where the largest value
-        that was measured is the only one (the rate still grows), where the values are no numbers, or where
-        fewer than three have a rate.
+        That is the smallest value that reaches 90 % of the best rate of all, by the 20th percentiles. None
+        where the largest value that was measured is the only one (the rate still grows), where the values are
+        no numbers, or where fewer than three have a rate.
         """
         ordered = self._ordered()
         if len(ordered) < _FEWEST_FOR_A_KNEE:
             return None
-        best = max(point.rate or 0.0 for point in ordered)
-        found = next(point for point in ordered if (point.rate or 0.0) >= KNEE * best)
+        best = max(point.steady_rate or 0.0 for point in ordered)
+        found = next(point for point in ordered if (point.steady_rate or 0.0) >= KNEE * best)
         return None if found is ordered[-1] else found
 
     def verdict(self, unit: str) -> str:
@@ -160,7 +168,7 @@ class Series:
 
     def _ordered(self) -> list[Point]:
         """Give the points that have a rate by their values, if those are numbers."""
-        points = [point for point in self.points if point.rate is not None]
+        points = [point for point in self.points if point.steady_rate is not None]
         if not all(_is_number(point.values[self.along].plain) for point in self.points):
             return []
         return sorted(points, key=lambda point: point.values[self.along].plain)

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
+from jupyterlab_jaxprof.timing.lines import pause
 from jupyterlab_jaxprof.timing.monitoring import array_class, free_tool, is_on_host
 
 METHODS = ("_value", "__array__", "item")
@@ -140,11 +141,15 @@ def _code(name: str) -> CodeType | None:
 
 
 class PatchedReads:
-    """Observes reads by wrappers around the methods, which are put back at the end."""
+    """Observes reads by wrappers around the methods, which are put back at the end.
+
+    Where the user's lines are followed by `sys.settrace`, that pauses in all methods that read: it would be
+    called for each of the ten or more functions of JAX's that a read calls.
+    """
 
     def __init__(self, seen: Seen) -> None:
         self._seen = seen
-        self._inside = threading.local()
+        self._inside = _Inside()
         self._kept: dict[str, Any] = {}
 
     def __enter__(self) -> PatchedReads:
@@ -156,6 +161,10 @@ class PatchedReads:
             self._kept[name] = method
             wrapped = self._wrapped(name, getattr(method, "fget", method))
             setattr(kind, name, property(wrapped) if isinstance(method, property) else wrapped)
+        for name in WAYS.keys() - set(METHODS):
+            if inspect.isfunction(method := vars(kind).get(name)):
+                self._kept[name] = method
+                setattr(kind, name, _untraced(method))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -168,17 +177,41 @@ class PatchedReads:
 
         def observed(array: Any, *args: Any, **kwargs: Any) -> Any:
             __tracebackhide__ = True
-            if getattr(inside, "now", False) or is_on_host(array):
+            if inside.now or is_on_host(array):
                 return method(array, *args, **kwargs)
             inside.now = True
+            follower = pause()
             began_ns = time.perf_counter_ns()
             try:
                 value = method(array, *args, **kwargs)
+                waited_ns = time.perf_counter_ns() - began_ns
+                caller = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+                seen(caller, way_of(name, caller), _size_bytes(array), waited_ns)
             finally:
                 inside.now = False
-            waited_ns = time.perf_counter_ns() - began_ns
-            caller = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-            seen(caller, way_of(name, caller), _size_bytes(array), waited_ns)
+                if follower is not None:
+                    sys.settrace(follower)
             return value
 
         return observed
+
+
+class _Inside(threading.local):
+    """Whether this thread is in one of the methods: they call each other."""
+
+    def __init__(self) -> None:
+        self.now = False
+
+
+def _untraced(method: Callable[..., Any]) -> Callable[..., Any]:
+    def wrapper(array: Any, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        follower = pause()
+        if follower is None:
+            return method(array, *args, **kwargs)
+        try:
+            return method(array, *args, **kwargs)
+        finally:
+            sys.settrace(follower)
+
+    return wrapper

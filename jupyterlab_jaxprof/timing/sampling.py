@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import statistics
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 
 from jupyterlab_jaxprof.timing.memory import device_memory, live_bytes, process_bytes
@@ -29,7 +31,7 @@ class MemorySampler:
         self.samples: list[tuple[float, dict[str, int]]] = []
         """When, in ms from the start, and what was in use."""
         self._shortest_s = SHORTEST_INTERVAL_S
-        self._taken = 0
+        self._costs: deque[float] = deque(maxlen=20)
         self.cost_s = 0.0
         """Processor time that the sampling took."""
         self.problem = ""
@@ -73,13 +75,15 @@ class MemorySampler:
             self.samples.append((at_ms, values))
             if len(self.samples) >= MAX_SAMPLES:
                 self._thin_out()
-            self._taken += 1
-            self.cost_s += time.thread_time() - began_s
+            took_s = time.thread_time() - began_s
+            self._costs.append(took_s)
+            self.cost_s += took_s
 
     @property
     def interval_s(self) -> float:
         """How long it waits between two samples: longer where they cost more."""
-        return max(self._shortest_s, min(self.cost_s / max(self._taken, 1) / _SHARE, 10.0))
+        usual_s = statistics.median(self._costs) if self._costs else 0.0  # the first may import something
+        return max(self._shortest_s, min(usual_s / _SHARE, 10.0))
 
     def _run(self) -> None:
         try:

@@ -88,9 +88,12 @@ class TransferRecorder:
         return self._writes.notices
 
     def _on_read(self, frame: FrameType, way: str, size_bytes: int, waited_ns: int) -> None:
-        place = self._places.find(frame)
-        line, file = (place.line, place.file) if place is not None else (None, None)
-        self._at("read", way, line, file).add(size_bytes, waited_ns)
+        users = self._places.find_frame(frame)
+        line = users.f_lineno if users is not None else None
+        found = self._found.get(("read", way, line))
+        if found is None:
+            found = self._at("read", way, line, users.f_code.co_filename if users is not None else None)
+        found.add(size_bytes, waited_ns)
 
     def _at(
         self, direction: Literal["read", "write"], way: str, line: int | None, file: str | None

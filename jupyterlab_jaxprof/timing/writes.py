@@ -45,10 +45,8 @@ class WriteObserver:
     def __init__(self, codes: Sequence[CodeType]) -> None:
         self.writes: list[Write] = []
         self.notices: list[str] = []
-        self._lines = LineFollower(codes, self._on_line)
-        self._line: int | None = None
+        self._codes = codes
         self._marks: list[tuple[int, int | None]] = []
-        self._marked = 0
         self._stack = ExitStack()
         self._log = self._original = -1
 
@@ -75,10 +73,9 @@ class WriteObserver:
                 "What is written to the device could not be followed, since JAX's C++ log is silent. Set "
                 "TF_CPP_MIN_LOG_LEVEL=0 before the kernel starts."
             )
-        self._marked = self._position()
-        self._marks = [(self._marked, None)]
-        self._stack.enter_context(self._lines)
-        if not self._lines.follows:
+        self._on_line = _marker(self._log, self._position(), self._marks)
+        lines = self._stack.enter_context(LineFollower(self._codes, self._on_line))
+        if not lines.follows:
             self.notices.append(
                 "The lines that write to the device are not told: a debugger or another tool follows them."
             )
@@ -120,12 +117,27 @@ class WriteObserver:
     def _position(self) -> int:
         return os.lseek(self._log, 0, os.SEEK_CUR)
 
-    def _on_line(self, code: CodeType | None, line: int | None) -> None:
-        position = os.lseek(self._log, 0, os.SEEK_CUR)
-        if position != self._marked:
-            self._marked = position
-            self._marks.append((position, self._line))
-        self._line = line
+
+def _marker(
+    log: int, marked: int, marks: list[tuple[int, int | None]]
+) -> Callable[[CodeType | None, int | None], None]:
+    """Give what is called before each line: it marks how far the line before has written.
+
+    A closure, for it runs at every line of a measured cell: it takes half the time of a method.
+    """
+    marks.append((marked, None))
+    current: int | None = None
+    lseek = os.lseek
+
+    def mark(code: CodeType | None, line: int | None) -> None:
+        nonlocal current, marked
+        position = lseek(log, 0, 1)  # SEEK_CUR
+        if position != marked:
+            marked = position
+            marks.append((position, current))
+        current = line
+
+    return mark
 
 
 def _size_bytes(logged: re.Match[bytes]) -> int | None:
