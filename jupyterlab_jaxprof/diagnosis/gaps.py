@@ -30,7 +30,7 @@ class Cause(StrEnum):
     CALLBACK = "a host callback inside a compiled program"
     COLLECTING = "Python's garbage collection"
     SLEEP = "the host slept"
-    READ = "the host read a value back"
+    READ = "the host read values from the device"
     KERNELS = "between kernels of one program"
     EAGER = "operations dispatched one by one"
     COPY = "preparing a copy to the device"

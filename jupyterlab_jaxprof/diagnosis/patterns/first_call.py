@@ -32,9 +32,11 @@ def find(analysis: Analysis) -> list[Finding]:
     functions = _longest_first(analysis, first)
     where = _where(analysis, first)
     cached = _from_cache(analysis, first)
-    how = "took its program from the cache" if cached else "was compiled"
+    several = len(functions) > 1
+    calls, were = ("first calls", "were") if several else ("first call", "was")
+    how = "took programs from the cache" if cached else f"{were} compiled"
     title = (
-        f"The first call of {names(functions, 2)} {how} in {where}: "
+        f"The {calls} of {names(functions, 2)} {how} in {where}: "
         f"{milliseconds(lost_ns)}, {percent(share)} of the time"
     )
     made = "read from the persistent cache" if cached else "compiled for the first time"
