@@ -145,7 +145,7 @@ def scan(buffer: Buffer, starts: Integers, ends: Integers) -> Iterator[Fields]:
         has_length = wire_type == LENGTH
         if bool(((wire_type != VARINT) & ~has_length).any()):
             start = _read_fixed(buffer, wire_type, place, value, start)
-        if bool((value[has_length] > np.uint64(buffer.size)).any()):
+        if bool((tag < 8).any()) or bool((value[has_length] > np.uint64(buffer.size)).any()):
             raise DamagedError
         at = start + np.where(has_length, value, 0).astype(np.int64)
         if bool((at > stop).any()):

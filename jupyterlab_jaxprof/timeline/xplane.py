@@ -184,8 +184,16 @@ def _timeline(path: Path, buffer: Buffer, space: _Space, texts: Texts) -> Timeli
         dropped_events=_dropped(space),
         versions=_versions(metadata),
     )
+    if space.lost and not len(ops) and not len(timeline.ranges):
+        raise ReadError(
+            f"{path} is cut off or damaged: no operation of a device and nothing of the host can be read. If "
+            "the disk isn't full, run the cell again."
+        )
     return replace(
-        timeline, texts=texts.all(), blind=_blind(timeline), notices=_notices(path, space, timeline)
+        timeline,
+        texts=texts.all(),
+        blind=_blind(timeline) | space.blind,
+        notices=_notices(path, space, timeline),
     )
 
 
