@@ -39,7 +39,9 @@ export class CardRenderer extends Widget implements IRenderMime.IRenderer {
       this.node.replaceChildren(text);
       return Promise.resolve();
     }
-    this.node.innerHTML = model.trusted ? html : this._sanitizer.sanitize(html);
+    this.node.innerHTML = model.trusted
+      ? html
+      : this._sanitizer.sanitize(withoutDrawings(html));
     for (const link of this.node.querySelectorAll('a')) {
       const target = targetOf(link);
       if (target) {
@@ -86,6 +88,15 @@ function targetOf(link: HTMLAnchorElement): IViewerTarget | null {
   return run === undefined
     ? targetOfLink(link.getAttribute('href') ?? '')
     : { run, tool: tool ?? '', host: '' };
+}
+
+/** Without the drawings: the sanitizer drops their shapes, and would leave the text of all their tooltips. */
+function withoutDrawings(html: string): string {
+  const page = new DOMParser().parseFromString(html, 'text/html');
+  for (const drawing of page.querySelectorAll('svg')) {
+    drawing.remove();
+  }
+  return page.body.innerHTML;
 }
 
 /** A bundle's text, which nbformat may have split into lines. */
