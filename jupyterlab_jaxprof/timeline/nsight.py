@@ -34,7 +34,7 @@ from .xplane_device import find_collectives
 _XLA_DOMAINS = {"TSL", "XLA"}
 
 
-def read_export(path: Path, report: Path | None = None) -> Timeline:
+def read_sqlite(path: Path, report: Path | None = None) -> Timeline:
     """Read the SQLite export at `path`; `report` is the report that it was made of, where that is known.
 
     Raises ReadError for a file that is no such export, or of which nothing can be read. What is damaged or
@@ -72,7 +72,7 @@ class _Reader:
         origins = join(activity, calls, nvtx, nodes, HloTexts(strings), texts)
         ops = self._ops(activity, origins)
         ranges, threads = host_ranges(merged(nvtx, system), self._places.all_threads(), texts)
-        whole = self._judge(nvtx)
+        whole = self._judge(nvtx, duration)
         return Timeline(
             source=Source.NSIGHT,
             files=(self._file(whole),),
@@ -156,6 +156,8 @@ class _Reader:
             "cuda_driver": _cuda_version(self._environment.get("CudaDriverVersion", "")),
             "driver": self._environment.get("NvDriverVersion", ""),
         }
+        if found["driver"] in ("", "0"):  # there was no GPU
+            found["cuda_driver"] = found["driver"] = ""
         return {name: version for name, version in found.items() if version}
 
     def _file(self, whole: bool) -> File:
@@ -167,7 +169,7 @@ class _Reader:
             complete=whole and not self._database.lost,
         )
 
-    def _judge(self, nvtx: Ranges) -> bool:
+    def _judge(self, nvtx: Ranges, duration: int | None) -> bool:
         """Say what is amiss with the report itself; False where it lacks events."""
         schema = self._database.schema()
         if schema and schema[0] > KNOWN_SCHEMA[0]:
@@ -177,10 +179,12 @@ class _Reader:
             )
         failed = self._import_failed()
         if failed:
+            # What was open when the events broke off is ended where recording did.
+            unended = nvtx.unended + int(np.sum(nvtx.end == duration)) if duration else nvtx.unended
             self._notices.append(
                 f"{self._shown} is incomplete: Nsight Systems could not process all recorded events"
-                + (f", and {nvtx.unended} NVTX ranges have no end" if nvtx.unended else "")
-                + ". Record it again; an nsys and an nvtx package that fit each other help."
+                + (f", and {unended} NVTX ranges have no end of their own" if unended else "")
+                + ". Record it again; versions of nsys and of the nvtx package that fit each other help."
             )
         return not failed
 

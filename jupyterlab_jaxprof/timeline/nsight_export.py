@@ -1,0 +1,262 @@
+"""From an Nsight report to its SQLite export, by the installed nsys, in a directory that nobody else sees.
+
+nsys exits with 0 in many a failure, and reuses an older export that lies beside a report. So the export is
+made anew, elsewhere, and what counts is the file that comes out.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import selectors
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+
+from ..environment import nsys
+from .model import ReadError, Timeline
+from .nsight import read_sqlite
+from .nsight_database import SQLITE_MAGIC
+
+REPORT_MAGIC = b"NVIDIA Tegra Profiler Report "
+STREAM_MAGIC = b"U3w[END]NVIDIA Nsight Systems Stream "
+#: Told now and then while a report is worked on: what is done, and which part of it (0 to 1).
+Progress = Callable[[str, float], None]
+_TIME_LIMIT_S = 1800.0
+_PERCENT = re.compile(rb"(\d{1,3})\s*%")
+#: The report's own version stands near its end, before the build's number, which its first line also has.
+_TAIL_BYTES = 1 << 20
+
+
+def read_report(
+    path: Path, progress: Progress | None = None, time_limit_s: float = _TIME_LIMIT_S
+) -> Timeline:
+    """Read a report (`.nsys-rep`), or the stream that a recording leaves (`.qdstrm`), by exporting it first.
+
+    Raises ReadError where that fails: no nsys, a report of a newer one, damage, no space.
+    """
+    with exported(path, progress, time_limit_s) as export:
+        return read_sqlite(export, path)
+
+
+@contextmanager
+def exported(
+    path: Path, progress: Progress | None = None, time_limit_s: float = _TIME_LIMIT_S
+) -> Generator[Path]:
+    """Export a report; the export is there within the `with` statement."""
+    told = progress or _untold
+    begin = _check_report(path)
+    installation = _installation(path)
+    deadline = time.monotonic() + time_limit_s
+    try:
+        directory = tempfile.TemporaryDirectory(prefix="jaxprof-nsys-", ignore_cleanup_errors=True)
+    except OSError as error:
+        raise ReadError(f"There is no place for the export of {path}: {error.strerror or error}.") from error
+    with directory as place:
+        report = path.absolute()
+        if begin.startswith(STREAM_MAGIC):
+            report = _import(report, Path(place), installation, told, deadline)
+        export = Path(place) / "export.sqlite"
+        command = [str(installation.path), "export", "--type=sqlite", f"--output={export}"]
+        if _has_flag(installation, "--force-overwrite"):
+            command.append("--force-overwrite=true")
+        said = _run([*command, str(report)], "Exporting", path, told, deadline, Path(place))
+        if not _is_written(export, SQLITE_MAGIC):
+            raise ReadError(_export_failure(path, installation, said, Path(place)))
+        yield export
+
+
+def _untold(_what: str, _part: float) -> None:
+    """Take what nobody wants to be told."""
+
+
+def needed_version(path: Path) -> str:
+    """Give the version of nsys that wrote a report, as `2025.3.1`; empty where the report does not tell."""
+    with path.open("rb") as file:
+        head = file.read(64)
+        file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
+        tail = file.read()
+    build = re.match(re.escape(REPORT_MAGIC) + rb"(\w+)\.", head)
+    versions = rb"(20\d\d\.\d+(?:\.\d+)*)"
+    if build is not None and (found := re.findall(versions + rb":." + re.escape(build.group(1)), tail)):
+        return found[-1].decode()
+    found = re.findall(versions + rb"[\w.-]*:.\1", tail)
+    return found[-1].decode() if found else ""
+
+
+def _check_report(path: Path) -> bytes:
+    """Give a report's first bytes, or say why it is none."""
+    try:
+        with path.open("rb") as file:
+            begin = file.read(64)
+    except OSError as error:
+        raise ReadError(f"{path} can't be read: {error.strerror or error}.") from error
+    if not begin:
+        raise ReadError(f"{path} is empty: its writing was cut off. Record it again.")
+    if not begin.startswith((REPORT_MAGIC, STREAM_MAGIC)):
+        raise ReadError(f"{path} is no report of Nsight Systems, or is damaged at its beginning.")
+    return begin
+
+
+def _installation(path: Path) -> nsys.Installation:
+    found = nsys.best()
+    if found is None:
+        raise ReadError(
+            f"{path} is a report of Nsight Systems, which only its own nsys can open, and there is none "
+            f"here. {nsys.HOW_TO_GET} Or export it where there is one (nsys export --type sqlite) and give the "
+            ".sqlite file."
+        )
+    if not found.usable:
+        raise ReadError(f"{path} can't be exported: {found.problem} {nsys.HOW_TO_GET}")
+    return found
+
+
+def _import(
+    stream: Path, place: Path, installation: nsys.Installation, told: Progress, deadline: float
+) -> Path:
+    """Make the report of a stream, which nsys leaves where it does not find its importer."""
+    if installation.importer is None:
+        raise ReadError(
+            f"{stream} is what a recording leaves before its report is made, and the program for that "
+            f"(QdstrmImporter) is not found beside {installation.path}. Install Nsight Systems complete with "
+            "its host part, or import the file in nsys-ui."
+        )
+    report = place / "report.nsys-rep"
+    command = [str(installation.importer), f"--input-file={stream}", f"--output-file={report}"]
+    said = _run(command, "Importing", stream, told, deadline, place)
+    if not _is_written(report, REPORT_MAGIC):
+        raise ReadError(
+            f"{stream} could not be made into a report by {installation.importer}"
+            f"{_quoted(said)}. The importer must be of the version that recorded it"
+            f"{_stream_version(stream)}; a file that was cut off can't be imported."
+        )
+    return report
+
+
+def _stream_version(stream: Path) -> str:
+    with stream.open("rb") as file:
+        begin = file.read(128)
+    match = re.match(re.escape(STREAM_MAGIC) + rb"([\w.-]+)!", begin)
+    return f" ({match.group(1).decode()})" if match else ""
+
+
+@lru_cache(maxsize=64)
+def _help(path: Path, version: str) -> str:
+    """What an nsys says of `export`; asked once."""
+    del version
+    try:
+        done = subprocess.run(
+            [str(path), "export", "--help"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=20,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout + done.stderr
+
+
+def _has_flag(installation: nsys.Installation, flag: str) -> bool:
+    # An unknown flag ends nsys at once
+    return re.search(rf"{flag}\b", _help(installation.path, installation.version_text)) is not None
+
+
+def _is_written(path: Path, magic: bytes) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(magic)) == magic
+    except OSError:
+        return False
+
+
+def _run(command: list[str], what: str, path: Path, told: Progress, deadline: float, place: Path) -> str:
+    """Run a program, telling how far it is; returns what it said."""
+    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    environment["TMPDIR"] = str(place)
+    told(what, 0.0)
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            cwd=place,
+        )
+    except OSError as error:
+        raise ReadError(f"{command[0]} does not start: {error.strerror or error}.") from error
+    try:
+        said = _listen(process, what, told, deadline)
+        process.wait(max(1.0, deadline - time.monotonic()))
+    except (TimeoutError, subprocess.TimeoutExpired):
+        raise ReadError(
+            f"{path}: {command[0]} has not ended in time and was stopped. Export the report by hand (nsys "
+            "export --type sqlite) and give the .sqlite file."
+        ) from None
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+    return said
+
+
+def _listen(process: subprocess.Popen[bytes], what: str, told: Progress, deadline: float) -> str:
+    """Collect what a program prints until it closes its output, and pass its percentages on."""
+    assert process.stdout is not None
+    said = bytearray()
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        while True:
+            if (left := deadline - time.monotonic()) <= 0:
+                raise TimeoutError
+            if not selector.select(left):
+                continue
+            part = os.read(process.stdout.fileno(), 65536)
+            if not part:
+                return _readable(bytes(said))
+            said += part
+            if (found := _PERCENT.findall(part)) and int(found[-1]) <= 100:
+                told(what, int(found[-1]) / 100)
+
+
+def _readable(said: bytes) -> str:
+    """Give what a program printed without its progress bars."""
+    lines = said.decode("utf-8", "replace").replace("\r", "\n").splitlines()
+    return "\n".join(line.strip() for line in lines if line.strip() and not re.search(r"\d%", line))
+
+
+def _export_failure(path: Path, installation: nsys.Installation, said: str, place: Path) -> str:
+    """Say why there is no export."""
+    if "ersion not supported" in said:
+        needed = needed_version(path)
+        newer = f"at least {needed}" if needed else "a newer one"
+        return (
+            f"{path} was recorded by Nsight Systems {needed or 'of another version'}, and the installed nsys "
+            f"({installation.version_text or 'version not known'}, {installation.path}) can't read it: "
+            f"{newer} is needed. Install it, or export the report where it was recorded (nsys export --type sqlite) "
+            "and give the .sqlite file."
+        )
+    room = shutil.disk_usage(place).free
+    if "o space left" in said or room < 4 * path.stat().st_size:
+        return (
+            f"{path} could not be exported: there are only {room // 2**20} MiB free in {place.parent}. Make "
+            "room there, or set TMPDIR to a directory that has some."
+        )
+    return (
+        f"{path} could not be exported by {installation.path} ({installation.version_text}){_quoted(said)}. "
+        "It may be damaged: try to open it in nsys-ui, or record it again."
+    )
+
+
+def _quoted(said: str) -> str:
+    lines = said.splitlines()
+    return f", which said: '{lines[-1][:200]}'" if lines else ""
