@@ -37,7 +37,7 @@ def render_block(block: Block) -> str:
         case Table():
             return _heading(block.title) + _table(block)
         case Remark():
-            return f'<p class="jx-remark">{_text(block.text)}</p>'
+            return f'<p class="jx-remark">{_sentence(block.text)}</p>'
         case Findings():
             return _heading(block.title) + _findings(block)
         case Drawing():
