@@ -61,7 +61,14 @@ class Texts:
 def column_types(table: type[Columns]) -> dict[str, np.dtype[Any]]:
     """Give the names and types of a table's columns."""
     hints = get_type_hints(table)
-    return {column.name: np.dtype(get_args(get_args(hints[column.name])[1])[0]) for column in fields(table)}
+    return {column.name: np.dtype(_scalar_type(hints[column.name])) for column in fields(table)}
+
+
+def _scalar_type(hint: Any) -> type[np.generic] | None:
+    """Give the type of an array's elements from its annotation, which NumPy 2.5 writes in another form."""
+    if isinstance(hint, type) and issubclass(hint, np.generic):
+        return hint
+    return next((found for part in get_args(hint) if (found := _scalar_type(part))), None)
 
 
 def columns(table: type[C], **given: ArrayLike) -> C:

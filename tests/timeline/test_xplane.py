@@ -17,7 +17,7 @@ def profile_data():
     """The reader of JAX; of XProf where JAX, before 0.7, has none."""
     import jax
 
-    if hasattr(jax.profiler, "ProfileData"):
+    if getattr(jax.profiler, "ProfileData", None):
         return jax.profiler.ProfileData
     from xprof.profile_data import ProfileData
 
