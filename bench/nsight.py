@@ -32,9 +32,9 @@ MEASURED = """
 import json, resource, sys, time
 sys.modules["jax"] = None  # importing it fails
 from pathlib import Path
-from jupyterlab_jaxprof.timeline.nsight import read_sqlite
+from jupyterlab_jaxprof.timeline.nsight import read_export
 begin = time.perf_counter()
-read = read_sqlite(Path(sys.argv[1]))
+read = read_export(Path(sys.argv[1]))
 seconds = {"read": time.perf_counter() - begin}
 if sys.argv[2] == "diagnose":
     from jupyterlab_jaxprof.diagnosis import diagnose

@@ -34,7 +34,7 @@ from .xplane_device import find_collectives
 _XLA_DOMAINS = {"TSL", "XLA"}
 
 
-def read_sqlite(path: Path, report: Path | None = None) -> Timeline:
+def read_export(path: Path, report: Path | None = None) -> Timeline:
     """Read the SQLite export at `path`; `report` is the report that it was made of, where that is known.
 
     Raises ReadError for a file that is no such export, or of which nothing can be read. What is damaged or

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from ..environment import nsys
 from .model import ReadError, Timeline
-from .nsight import read_sqlite
+from .nsight import read_export
 from .nsight_database import SQLITE_MAGIC
 
 REPORT_MAGIC = b"NVIDIA Tegra Profiler Report "
@@ -41,7 +41,7 @@ def read_report(
     Raises ReadError where that fails: no nsys, a report of a newer one, damage, no space.
     """
     with exported(path, progress, time_limit_s) as export:
-        return read_sqlite(export, path)
+        return read_export(export, path)
 
 
 @contextmanager
@@ -108,8 +108,8 @@ def _installation(path: Path) -> nsys.Installation:
     if found is None:
         raise ReadError(
             f"{path} is a report of Nsight Systems, which only its own nsys can open, and there is none "
-            f"here. {nsys.HOW_TO_GET} Or export it where there is one (nsys export --type sqlite) and give the "
-            ".sqlite file."
+            f"here. {nsys.HOW_TO_GET} Or export it where there is one (nsys export --type sqlite) and give "
+            "the .sqlite file."
         )
     if not found.usable:
         raise ReadError(f"{path} can't be exported: {found.problem} {nsys.HOW_TO_GET}")
@@ -242,8 +242,8 @@ def _export_failure(path: Path, installation: nsys.Installation, said: str, plac
         return (
             f"{path} was recorded by Nsight Systems {needed or 'of another version'}, and the installed nsys "
             f"({installation.version_text or 'version not known'}, {installation.path}) can't read it: "
-            f"{newer} is needed. Install it, or export the report where it was recorded (nsys export --type sqlite) "
-            "and give the .sqlite file."
+            f"{newer} is needed. Install it, or export the report where it was recorded (nsys export --type "
+            "sqlite) and give the .sqlite file."
         )
     room = shutil.disk_usage(place).free
     if "o space left" in said or room < 4 * path.stat().st_size:
