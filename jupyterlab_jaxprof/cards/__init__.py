@@ -10,14 +10,14 @@ from jupyterlab_jaxprof.captures import Record
 
 from . import html, text
 from .model import Card
-from .paper import PLAIN, Paper
+from .paper import PLAIN, Paper, paper_of
 
 MIME_TYPE = "application/vnd.jaxprof.capture+json"
 MAX_DURATIONS = 1000
 
 MAX_JSON_BYTES = 100_000
 
-__all__ = ["MIME_TYPE", "PLAIN", "Card", "Paper", "bundle", "page", "plain"]
+__all__ = ["MIME_TYPE", "PLAIN", "Card", "Paper", "bundle", "page", "paper_of", "plain"]
 
 
 def bundle(record: Record, *, directory: Path, in_store: bool, paper: Paper = PLAIN) -> dict[str, Any]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TextIO
 
 Ink = Literal["bold", "dim", "problem", "fine"]
 
@@ -27,3 +29,13 @@ class Paper:
 
 
 PLAIN = Paper()
+_NARROWEST, _WIDEST = 40, 110
+
+
+def paper_of(stream: TextIO) -> Paper:
+    """Give the paper of a stream: a terminal's width and colours, or plain where it is none."""
+    if not stream.isatty():
+        return PLAIN
+    width = shutil.get_terminal_size((PLAIN.width, 24)).columns
+    colours = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return Paper(min(max(width, _NARROWEST), _WIDEST), colours)

@@ -5,17 +5,13 @@ from __future__ import annotations
 import codecs
 import json
 import os
-import shutil
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from jupyterlab_jaxprof.cards import Paper
+from jupyterlab_jaxprof.cards import Paper, paper_of
 
-_WIDEST = 110
-_NARROWEST = 40
-_PIPE_WIDTH = 100
 #: For encodings without these signs, which LANG=C or an old terminal may have.
 _PLAIN_SIGNS = {
     **dict(zip("▁▂▃▄▅▆▇█", "__--==##", strict=True)),
@@ -50,10 +46,7 @@ class Output:
         for stream in (sys.stdout, sys.stderr):
             with suppress(AttributeError, ValueError):  # a stream that a test or another program put there
                 stream.reconfigure(errors=_ERRORS)  # pyright: ignore[reportAttributeAccessIssue]
-        is_terminal = sys.stdout.isatty()
-        colours = is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        width = shutil.get_terminal_size((_PIPE_WIDTH, 24)).columns if is_terminal else _PIPE_WIDTH
-        return cls(sys.stdout, sys.stderr, Paper(min(max(width, _NARROWEST), _WIDEST), colours))
+        return cls(sys.stdout, sys.stderr, paper_of(sys.stdout))
 
     def write(self, text: str) -> None:
         """Write text and end its line."""

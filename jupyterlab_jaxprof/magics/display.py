@@ -37,7 +37,7 @@ class Display:
     def card(self, record: Record, directory: Path, *, in_store: bool) -> None:
         """Show the capture; with --no-card only what went wrong."""
         if self._show_card:
-            self.show(cards.bundle(record, directory=directory, in_store=in_store))
+            self.show(cards.bundle(record, directory=directory, in_store=in_store, paper=self.paper))
             return
         if self._handle is not None:
             self.show({"text/plain": f"The {record.kind} '{record.name}' is written."})
@@ -55,6 +55,11 @@ class Display:
         """Put a sentence in place of what a notebook shows; a terminal has scrolled on."""
         if self._handle is not None:
             self.show({"text/plain": sentence})
+
+    @property
+    def paper(self) -> cards.Paper:
+        """What text is written on: a terminal's width and colours, where there is one."""
+        return cards.PLAIN if self._in_notebook else cards.paper_of(sys.stdout)
 
     def show(self, bundle: dict[str, Any]) -> None:
         """Show a MIME bundle in place of what stands there in a notebook; in a terminal, below it."""

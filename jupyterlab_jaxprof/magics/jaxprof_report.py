@@ -56,9 +56,9 @@ def compare(shell: InteractiveShell, line: str) -> None:
     if values.json:
         _print_json(found.to_json())
     else:
-        Display(shell, show_card=True).show(
-            {"text/plain": reports.compared.text(found), "text/html": reports.compared.html(found)}
-        )
+        display = Display(shell, show_card=True)
+        text, html = reports.compared.text(found, display.paper), reports.compared.html(found)
+        display.show({"text/plain": text, "text/html": html})
 
 
 def _parser(magic: str) -> MagicParser:
