@@ -148,21 +148,19 @@ def test_doctor_fails_for_what_must_be_mended_alone(store: Store, capsys: pytest
 
 
 def test_no_jax_is_needed_to_read_a_trace(store: Store) -> None:
-    """With JAX, XProf and IPython hidden, a trace and a stored capture are reported and compared."""
+    """With JAX, XProf and IPython hidden, traces, reports and stored captures are read."""
     add_diagnosed(store, "known")
     code = (
         "import sys\n"
         "for name in ('jax', 'jaxlib', 'xprof', 'IPython', 'tornado'): sys.modules[name] = None\n"
         "from jupyterlab_jaxprof.cli import main\n"
         "assert 'numpy' not in sys.modules\n"
-        "sys.exit(main(['report', 'known']) or main(['report', sys.argv[1]]) "
-        "or main(['compare', 'known', sys.argv[1]]) or main(['list']))"
+        "sys.exit(any([main(['report', target]) for target in ('known', *sys.argv[1:])])\n"
+        "         or main(['compare', *sys.argv[1:]]) or main(['list']))"
     )
+    files = [str(unpacked(name)) for name in (STARVED, "nsys_gpu_bound.sqlite")]
     done = subprocess.run(
-        [sys.executable, "-c", code, str(unpacked(STARVED))],
-        env=environment(),
-        capture_output=True,
-        text=True,
+        [sys.executable, "-c", code, *files], env=environment(), capture_output=True, text=True
     )
     assert (done.returncode, done.stderr) == (0, "")
 

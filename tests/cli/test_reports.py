@@ -13,17 +13,22 @@ from jupyterlab_jaxprof.cards import Paper
 from jupyterlab_jaxprof.reports import ReportError, compare, compared, pattern_ids, report
 from tests.cards.test_cards import Outline
 from tests.cli.conftest import add_diagnosed, add_timing, add_trace
-from tests.support.captures import TRACES, unpacked, unpacked_to
+from tests.support.captures import DATA, TRACES, unpacked, unpacked_to
+
+NSIGHT = sorted(path.name.removesuffix(".xz") for path in DATA.glob("*.sqlite.xz"))
 
 
 def ids(record: Record, level: str = "problem") -> list[str]:
     return [finding["id"] for finding in record.findings if finding["level"] == level]
 
 
-@pytest.mark.parametrize("name", TRACES)
-def test_every_real_trace_has_a_card_that_fits_its_record_and_is_small(store: Store, name: str) -> None:
-    found = report(store, str(unpacked(f"{name}.xplane.pb")))
+@pytest.mark.parametrize("name", [*(f"{name}.xplane.pb" for name in TRACES), *NSIGHT])
+def test_every_real_trace_and_report_has_a_card_that_fits_its_record_and_is_small(
+    store: Store, name: str
+) -> None:
+    found = report(store, str(unpacked(name)))
     record = found.record
+    assert record.kind == ("nsys" if name in NSIGHT else "trace")
     data = json.loads(json.dumps(found.to_json(), allow_nan=False))
     assert misfit(data["summary"], SUMMARY, "summary") is None
     assert misfit(data["findings"], [FINDING], "findings") is None
