@@ -76,6 +76,7 @@ def test_uninstall_leaves_nothing(wheel: Path, tmp_path: Path) -> None:
     installed = tree() - before
     assert "etc/ipython/startup/00-jaxprof.py" in installed
     assert any("labextensions/jupyterlab-jaxprof/static/" in name for name in installed)
+    assert "bin/jaxprof" in installed
     run(*pip, "uninstall", "-y", "jupyterlab-jaxprof", env=env)
     # pip keeps directories that other packages may share (share/, etc/); no file may be left
     left = {name for name in tree() - before if (environment / name).is_file()}

@@ -14,6 +14,7 @@ import pytest
 
 from jupyterlab_jaxprof.captures import Store
 from jupyterlab_jaxprof.cli import main
+from jupyterlab_jaxprof.reports import pattern_ids
 from tests.cli.conftest import add_diagnosed, add_timing, add_trace
 from tests.support.captures import unpacked
 
@@ -100,6 +101,11 @@ def test_help_tells_the_exit_status(capsys: pytest.CaptureFixture[str]) -> None:
             main(arguments)
         assert ended.value.code == 0
         assert "exit status: 0 done; 1 --fail-on matched" in capsys.readouterr().out
+
+
+def test_the_guide_names_every_finding() -> None:
+    guide = (ROOT / "docs" / "findings.md").read_text("utf-8").partition("The names:")[2]
+    assert sorted(re.findall(r"`([a-z-]+)`", guide.partition("\n\n`first-call")[0])) == pattern_ids()
 
 
 def test_a_fault_of_ours_is_not_taken_for_a_finding(
