@@ -158,7 +158,10 @@ def analyse(timeline: Timeline) -> Analysis:
         process: find_waits(timeline, host, [use for use in devices if use.process == process])
         for process, host in hosts.items()
     }
-    idle = [explain_idle(timeline, use, hosts[use.process], waits[use.process], programs) for use in devices]
+    idle = [
+        explain_idle(timeline, use, hosts[use.process], waits[use.process], programs, fenced)
+        for use in devices
+    ]
     return Analysis(
         timeline, fenced, steps, windows[leading], windows, devices, work, hosts, waits, programs, idle
     )

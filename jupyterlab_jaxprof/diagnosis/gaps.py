@@ -49,7 +49,8 @@ HOST_WORK = (Cause.COLLECTING, Cause.SLEEP, Cause.ANNOTATED, Cause.PYTHON, Cause
 
 @dataclass(frozen=True)
 class IdleTime:
-    """One device's idle time in the window by cause; the sets are disjoint and together all of it."""
+    """One device's idle time in the window by cause; the sets are disjoint, and together all of it but the
+    fence's."""
 
     device: DeviceUse
     by_cause: dict[Cause, Intervals]
@@ -128,9 +129,9 @@ def is_scalar_read(ops: DeviceOps, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
 
 
 def explain_idle(
-    timeline: Timeline, use: DeviceUse, host: HostUse, waits: Waits, programs: Programs
+    timeline: Timeline, use: DeviceUse, host: HostUse, waits: Waits, programs: Programs, fenced: Intervals
 ) -> IdleTime:
-    """Give each moment of a device's idle time to its cause."""
+    """Give each moment of a device's idle time to its cause, but what this project's fence took to none."""
     between = _gaps_by_neighbours(timeline, use, host, programs)
     # A copy is prepared on any thread, and holds the device up where the leading one has nothing else to do
     leading_works = (host.python | host.working) - (host.dispatch | host.wait | host.read)
@@ -153,7 +154,7 @@ def explain_idle(
         (Cause.PYTHON, host.python),
         (Cause.BACKGROUND, host.background),
     )
-    rest, by_cause = use.idle, dict[Cause, Intervals]()
+    rest, by_cause = use.idle - fenced, dict[Cause, Intervals]()
     for cause, when in order:
         if len(when) and len(rest):
             part = rest & when

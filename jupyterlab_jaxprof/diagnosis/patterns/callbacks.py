@@ -48,21 +48,19 @@ def find(analysis: Analysis) -> list[Finding]:
             share=analysis.share(lost_ns),
             evidence=[
                 f"{written}{f' in {names(modules)}' if modules else ''}: "
-                f"{count(len(host.callback), 'call')}, "
-                f"{milliseconds(host.callback.total_ns)} in all.",
+                f"{count(len(host.callback), 'call')}, {milliseconds(host.callback.total_ns)} in all.",
                 f"The device rested {milliseconds(lost_ns)} meanwhile"
                 + (f", {milliseconds(lost_ns / steps)} a step." if steps else "."),
             ],
             ranges=analysis.longest(analysis.idle[0].of(Cause.CALLBACK), "waiting for the callback"),
             meaning="The device stops at the callback until its arguments have been copied to the host, "
-            "Python "
-            "has run, and the result has been copied back; the program can't be one CUDA graph either.",
+            "Python has run, and the result has been copied back; the program can't be one CUDA graph "
+            "either.",
             next=[
                 "Compute it on the device with `jax.numpy` inside the program, if it can be.",
                 "Return the value from the jitted function and handle it outside, some steps later.",
                 "Call back less often: `jax.lax.cond(step % 100 == 0, ...)` around it; remove "
-                "`jax.debug.print` "
-                "from code that must be fast.",
+                "`jax.debug.print` from code that must be fast.",
             ],
         )
     ]

@@ -24,19 +24,17 @@ def find(analysis: Analysis) -> list[Finding]:
     return [
         Finding(
             id=ID,
-            title=f"Collectives are not hidden by computing: {percent(lost_ns / total_ns)} of their time is "
-            f"exposed, {percent(analysis.share(lost_ns))} of the time",
+            title=f"Collectives are not hidden by computing: {percent(lost_ns / total_ns)} of their time "
+            f"is exposed, {percent(analysis.share(lost_ns))} of the time",
             level=level,
             lost_ms=lost_ns / 1e6,
             share=analysis.share(lost_ns),
             evidence=[
-                f"Each device talks {milliseconds(total_ns)} to others, {milliseconds(lost_ns)} of it "
-                "while it "
-                f"computes nothing ({milliseconds(lost_ns / steps)} a step)."
+                f"Each device talks {milliseconds(total_ns)} to others, {milliseconds(lost_ns)} of it while "
+                f"it computes nothing ({milliseconds(lost_ns / steps)} a step)."
                 if analysis.step_count
                 else f"Each device talks {milliseconds(total_ns)} to others, {milliseconds(lost_ns)} of it "
-                "while "
-                "it computes nothing.",
+                "while it computes nothing.",
                 *_by_kind(analysis),
                 *(
                     ["The devices talk longer than they compute: the batch on each device is too small."]
@@ -46,17 +44,15 @@ def find(analysis: Analysis) -> list[Finding]:
             ],
             ranges=analysis.longest(worst.exposed_collective, f"{worst.name} talks and computes nothing"),
             meaning="Gradients or parameters are exchanged between the devices, and nothing is left to "
-            "compute "
-            "meanwhile. It also holds the time in which a device waits for the others to arrive.",
+            "compute meanwhile. It also holds the time in which a device waits for the others to arrive.",
             next=[
-                "Give each device more to compute for the same exchange: a larger batch on each device, or "
-                "gradient accumulation over several small batches.",
+                "Give each device more to compute for the same exchange: a larger batch on each device, "
+                "or gradient accumulation over several small batches.",
                 "Let XLA overlap them: `XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true` (before "
-                "JAX "
-                "starts).",
+                "JAX starts).",
                 "Exchange less: gradients in bfloat16, or parameters sharded "
-                "(`jax.sharding.NamedSharding`) so "
-                "that each layer's exchange runs beside the next layer's computing.",
+                "(`jax.sharding.NamedSharding`) so that each layer's exchange runs beside the next "
+                "layer's computing.",
             ],
         )
     ]

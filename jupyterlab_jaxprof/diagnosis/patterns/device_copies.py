@@ -51,13 +51,12 @@ def find(analysis: Analysis) -> list[Finding]:
                 *_worst(analysis, rows),
             ],
             meaning="Transposes and copies read and write memory and compute nothing. XLA inserts them "
-            "where an "
-            "operation wants another layout than the one before gives, and where an argument can't be "
-            "reused.",
+            "where an operation wants another layout than the one before gives, and where an argument "
+            "can't be reused.",
             next=[
-                "Keep one order of dimensions from end to end: the contracted and the feature dimension last "
-                "(`NHWC` for convolutions), and let `einsum` or `dot_general` contract without a `transpose` "
-                "before it.",
+                "Keep one order of dimensions from end to end: the contracted and the feature dimension "
+                "last (`NHWC` for convolutions), and let `einsum` or `dot_general` contract without a "
+                "`transpose` before it.",
                 "Donate arguments that are replaced: `jax.jit(step, donate_argnums=0)` updates them in "
                 "place.",
                 "Inside `jax.lax.scan`, carry only what changes: the whole carry may be copied in each pass.",

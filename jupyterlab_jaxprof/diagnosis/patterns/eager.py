@@ -50,8 +50,7 @@ def find(analysis: Analysis) -> list[Finding]:
             "microseconds to dispatch it: far longer than the device needs to run it.",
             next=[
                 f"Put {f'`{around}`' if around else 'the function that does this'} under `jax.jit`: XLA "
-                "fuses "
-                "such operations into a few kernels with one dispatch.",
+                "fuses such operations into a few kernels with one dispatch.",
                 "A Python loop inside becomes `jax.lax.scan` or `jax.lax.fori_loop` where it is long; an "
                 "optimizer's update over many parameters belongs into the same `jax.jit` as the gradients.",
             ],

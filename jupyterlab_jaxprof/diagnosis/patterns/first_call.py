@@ -36,13 +36,13 @@ def find(analysis: Analysis) -> list[Finding]:
     calls, were = ("first calls", "were") if several else ("first call", "was")
     how = "took programs from the cache" if cached else f"{were} compiled"
     title = (
-        f"The {calls} of {names(functions, 2)} {how} in {where}: "
-        f"{milliseconds(lost_ns)}, {percent(share)} of the time"
+        f"The {calls} of {names(functions, 2)} {how} in {where}: {milliseconds(lost_ns)}, {percent(share)} "
+        "of the time"
     )
     made = "read from the persistent cache" if cached else "compiled for the first time"
     evidence = [
-        f"{count(programs, 'program')} {made}; none of these functions had run before "
-        "in this trace, so they are first calls, not recompilations.",
+        f"{count(programs, 'program')} {made}; none of these functions had run before in this trace, so "
+        "they are first calls, not recompilations.",
         *_step_evidence(analysis, time),
     ]
     return [
@@ -54,9 +54,9 @@ def find(analysis: Analysis) -> list[Finding]:
             share=share,
             evidence=evidence,
             ranges=analysis.longest(time, "compiling"),
-            meaning="JAX traces, lowers and compiles a function when it is first called with some shapes and "
-            "types. It is paid once a process; later calls reuse the program. Times of this capture that "
-            "include it say little about a long run.",
+            meaning="JAX traces, lowers and compiles a function when it is first called with some shapes "
+            "and types. It is paid once a process; later calls reuse the program. Times of this capture "
+            "that include it say little about a long run.",
             next=[
                 f"Call {names(functions, 1)} once before the part that you trace, and wait for its result "
                 "with `jax.block_until_ready`.",

@@ -85,8 +85,8 @@ def _finding(
     each = size(total / steps) if steps else size(total)
     when = "in every step" if steps else f"in {count(len(rows), 'copy').replace('copys', 'copies')}"
     evidence = [
-        f"{size(total)} in {len(rows)} copies, {milliseconds(time_ns)} in all "
-        f"({total / time_ns:.1f} GB/s){', ' + memory if memory else ''}.",
+        f"{size(total)} in {len(rows)} copies, {milliseconds(time_ns)} in all ({total / time_ns:.1f} "
+        f"GB/s){', ' + memory if memory else ''}.",
         f"{milliseconds(exposed_ns)} of the copying ran while nothing was computed"
         + (
             f", and for {milliseconds(idle_ns)} the device rested until a copy was ready." if idle_ns else "."
@@ -111,12 +111,12 @@ def _finding(
         share=analysis.share(lost_ns),
         evidence=evidence,
         ranges=analysis.longest(_exposed(analysis, rows)[0], f"copying {way}"),
-        meaning="A copy crosses PCIe at 20 to 60 GB/s from pinned memory, and far more slowly from ordinary "
-        "(pageable) memory, which the host must first copy itself. While it runs, a step that needs it waits."
+        meaning="A copy crosses PCIe at 20 to 60 GB/s from pinned memory, and far more slowly from "
+        "ordinary (pageable) memory, which the host must first copy itself. While it runs, a step that "
+        "needs it waits."
         if to_device
         else "Each array that the host reads must be computed first and then copied; the next step waits "
-        "where "
-        "the host does.",
+        "where the host does.",
         next=_to_device_advice() if to_device else _to_host_advice(),
     )
 
@@ -158,14 +158,13 @@ def _to_device_advice() -> list[str]:
         "Copy the next batch while this one is computed: call `jax.device_put(batch)` one step ahead (it "
         "returns at once), from a background thread or with a queue of two batches.",
         "Send less: bfloat16 or uint8 instead of float32, converted on the device inside `jax.jit`; keep "
-        "data "
-        "that is used again on the device.",
+        "data that is used again on the device.",
     ]
 
 
 def _to_host_advice() -> list[str]:
     return [
         "Read less often, and only what is needed: reduce on the device inside `jax.jit` first.",
-        "Start the copy early with `x.copy_to_host_async()` and read it some steps later; write checkpoints "
-        "asynchronously (orbax).",
+        "Start the copy early with `x.copy_to_host_async()` and read it some steps later; write "
+        "checkpoints asynchronously (orbax).",
     ]

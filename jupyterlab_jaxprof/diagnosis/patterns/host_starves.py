@@ -46,8 +46,8 @@ def find(analysis: Analysis) -> list[Finding]:
             share=analysis.share(lost_ns),
             evidence=evidence,
             ranges=analysis.longest(pieces, name.strip("`") or "the device waits for the host"),
-            meaning="The device has done all that it was given and waits until the host has finished its own "
-            "work and starts the next computation.",
+            meaning="The device has done all that it was given and waits until the host has finished its "
+            "own work and starts the next computation.",
             next=_advice(name, collecting=analysis.idle_ns(Cause.COLLECTING) >= 0.5 * lost_ns),
         )
     ]
@@ -101,8 +101,8 @@ def _where(analysis: Analysis, pieces: Intervals) -> tuple[str, list[str]]:
         evidence.append(f"{milliseconds(background)} of it only another thread was at work.")
     if not name:
         evidence.append(
-            f"For {milliseconds(total)} the device rested and the host neither dispatched nor waited for the "
-            "device; no annotation and no Python function of the trace covers this time."
+            f"For {milliseconds(total)} the device rested and the host neither dispatched nor waited for "
+            "the device; no annotation and no Python function of the trace covers this time."
         )
     return name, evidence
 
@@ -130,15 +130,14 @@ def _advice(name: str, *, collecting: bool) -> list[str]:
         return [
             "Call `gc.freeze()` once after setting up, so that the collector doesn't visit what stays.",
             "Turn it off in the loop (`gc.disable()`) and collect every some hundred steps where nothing "
-            "waits; "
-            "don't call `gc.collect()` in each step.",
+            "waits; don't call `gc.collect()` in each step.",
         ]
     it = name or "it"
     advice = [
         f"Run {it} for the next step while the device computes this one: a background thread or a loader "
         "with workers (grain, tf.data, torch's DataLoader), with two or more batches ready.",
-        "Start the step before preparing the next batch: JAX returns at once, so the host is free while the "
-        "device works; wait for results only where they are needed.",
+        "Start the step before preparing the next batch: JAX returns at once, so the host is free while "
+        "the device works; wait for results only where they are needed.",
     ]
     if name and _LOADING.search(name):
         advice.append(

@@ -39,8 +39,8 @@ def find(analysis: Analysis) -> list[Finding]:
                 f"What the host did while the device rested: {'; '.join(causes)}.",
             ],
             ranges=_largest(analysis),
-            meaning="The device had nothing to do. Where the host is what holds it up, a faster device or a "
-            "faster kernel changes nothing; more work at once, or less host work between, does.",
+            meaning="The device had nothing to do. Where the host is what holds it up, a faster device or "
+            "a faster kernel changes nothing; more work at once, or less host work between, does.",
             next=_advice(by_cause[0][1]),
             # It is the sum of what others explain: before them only where they explain little
             rank_ms=analysis.idle_ns(Cause.UNSEEN, Cause.WAIT, Cause.BACKGROUND) / 1e6,
@@ -64,8 +64,9 @@ def _largest(analysis: Analysis) -> list[Range]:
 def _advice(cause: Cause) -> list[str]:
     if cause in (Cause.UNSEEN, Cause.WAIT):
         return [
-            "The trace doesn't show what the host did: mark it with `jax.profiler.TraceAnnotation('name')`, "
-            "or trace again with the Python tracer (`%%jaxtrace --python`).",
+            "The trace doesn't show what the host did: mark it with "
+            "`jax.profiler.TraceAnnotation('name')`, or trace again with the Python tracer (`%%jaxtrace "
+            "--python`).",
             "Let the host run ahead: don't wait for each step's result before starting the next.",
         ]
     if cause in (Cause.DISPATCH, Cause.LAUNCH, Cause.EAGER, Cause.KERNELS):

@@ -19,10 +19,9 @@ _MEANING = (
 )
 _ADVICE = (
     "See what holds it: `%jaxmem` or `jax.live_arrays()`; delete what isn't needed, and donate parameters "
-    "and "
-    "optimizer state: `jax.jit(step, donate_argnums=(0, 1))`.",
-    "Recompute activations instead of keeping them (`jax.checkpoint`), use bfloat16, or a smaller batch with "
-    "gradient accumulation.",
+    "and optimizer state: `jax.jit(step, donate_argnums=(0, 1))`.",
+    "Recompute activations instead of keeping them (`jax.checkpoint`), use bfloat16, or a smaller batch "
+    "with gradient accumulation.",
     "The limit is 75 % of the device unless `XLA_PYTHON_CLIENT_MEM_FRACTION` is set before JAX starts.",
 )
 
@@ -74,8 +73,7 @@ def _held(analysis: Analysis, share: float, row: int) -> Finding:
     return Finding(
         id=ID,
         title=f"Memory is nearly full: {in_use / 1e9:.1f} of {limit / 1e9:.1f} GB ({percent(share)}) in "
-        "use on "
-        f"{device}",
+        f"use on {device}",
         level=Level.PROBLEM,
         evidence=evidence,
         ranges=[Range(time, time, "the most memory in use")],
@@ -96,8 +94,7 @@ def _peaked(analysis: Analysis, share: float, row: int, held_row: int) -> Findin
         level=Level.NOTE,
         evidence=[
             f"The allocator's samples in this part of the trace show at most {in_use / 1e9:.1f} GB in use: "
-            "the peak "
-            "was reached before it, or by something that the samples don't show.",
+            "the peak was reached before it, or by something that the samples don't show.",
         ],
         meaning=_MEANING,
         next=_ADVICE,

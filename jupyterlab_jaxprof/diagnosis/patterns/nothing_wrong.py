@@ -29,8 +29,8 @@ def conclude(analysis: Analysis, findings: Sequence[Finding]) -> list[Finding]:
                 f"{use.name} was busy {milliseconds(use.busy.total_ns)} of "
                 f"{milliseconds(analysis.length_ns)}, and computed {milliseconds(computing)}.",
             ],
-            meaning="The program is bound by the device: to make it faster, make the device's work less or "
-            "cheaper.",
+            meaning="The program is bound by the device: to make it faster, make the device's work less "
+            "or cheaper.",
             next=[
                 "Look at the largest kernels and HLO operations; lower precision (bfloat16) and fewer "
                 "operations are what helps now.",

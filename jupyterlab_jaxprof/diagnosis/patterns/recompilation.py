@@ -42,8 +42,8 @@ def find(analysis: Analysis) -> list[Finding]:
             share=share,
             evidence=[_evidence(analysis, one) for one in again[:5]],
             ranges=analysis.longest(time, "compiling again"),
-            meaning="A compiled program is for one set of shapes, types and static arguments. Each new set "
-            "is traced and compiled anew, and the device waits meanwhile.",
+            meaning="A compiled program is for one set of shapes, types and static arguments. Each new "
+            "set is traced and compiled anew, and the device waits meanwhile.",
             next=_advice(functions[0], again[0], analysis),
         )
     ]
@@ -62,8 +62,8 @@ def _certain(analysis: Analysis, one: Compiled) -> bool:
 def _evidence(analysis: Analysis, one: Compiled) -> str:
     each = one.again_time.total_ns / len(one.again)
     text = (
-        f"`{one.function or 'a function'}`: {count(len(one.again), 'compile')} after it had been compiled or "
-        f"had run, {milliseconds(each)} each"
+        f"`{one.function or 'a function'}`: {count(len(one.again), 'compile')} after it had been compiled "
+        f"or had run, {milliseconds(each)} each"
     )
     if analysis.steps is None:
         return text + "."
@@ -74,8 +74,8 @@ def _evidence(analysis: Analysis, one: Compiled) -> str:
 
 def _advice(function: str, one: Compiled, analysis: Analysis) -> list[str]:
     advice = [
-        f"See what changes: `jax.config.update('jax_log_compiles', True)` logs the shapes of each compile of "
-        f"`{function}`; `%%jaxtime` compares them.",
+        "See what changes: `jax.config.update('jax_log_compiles', True)` logs the shapes of each compile "
+        f"of `{function}`; `%%jaxtime` compares them.",
         "Pad or bucket inputs to a few fixed shapes, and drop or pad the last, smaller batch.",
         "Don't pass a Python number that changes as a static argument (`static_argnums`), and don't make "
         "`jax.jit(...)` or a `lambda` inside the loop: each new function object is compiled anew.",

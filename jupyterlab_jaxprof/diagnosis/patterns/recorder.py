@@ -47,18 +47,17 @@ def _graphs(analysis: Analysis) -> list[Finding]:
             title=f"CUDA graphs hide the kernels of {percent(hidden_ns / busy_ns)} of the device's time",
             level=Level.NOTE,
             evidence=[
-                f"{count(len(graphs), 'launch')} of graphs, {milliseconds(hidden_ns)} in all, each "
-                "recorded as one "
+                f"{count(len(graphs), 'launch')} of graphs, {milliseconds(hidden_ns)} in all, each recorded "
+                "as one "
                 "thing; the kernels inside are not in the tables.".replace("launchs", "launches")
             ],
             ranges=[],
-            meaning="XLA runs a jitted step as a CUDA graph, and Nsight Systems records a graph as a whole "
-            "unless it is told otherwise. Busy time is right; kernels, copies and collectives inside are "
-            "unknown.",
+            meaning="XLA runs a jitted step as a CUDA graph, and Nsight Systems records a graph as a "
+            "whole unless it is told otherwise. Busy time is right; kernels, copies and collectives "
+            "inside are unknown.",
             next=[
                 "Record again with `--cuda-graph-trace=node` (`%%nsys` does so); it makes each launch a "
-                "little "
-                "slower."
+                "little slower."
             ],
         )
     ]
@@ -73,12 +72,11 @@ def _no_steps(analysis: Analysis) -> list[Finding]:
             title="No steps are marked, so nothing can be told for a single step",
             level=Level.NOTE,
             evidence=["The recording has no step annotation; all figures are for the whole of it."],
-            meaning="With marked steps this report tells how long each takes, what is different in the slow "
-            "ones, and what repeats in every step.",
+            meaning="With marked steps this report tells how long each takes, what is different in the "
+            "slow ones, and what repeats in every step.",
             next=[
                 "Mark them: `with jax.profiler.StepTraceAnnotation('train', step_num=i): ...` around each "
-                "step, "
-                "or run the cell with `%%jaxtrace --steps N`."
+                "step, or run the cell with `%%jaxtrace --steps N`."
             ],
         )
     ]
@@ -98,16 +96,14 @@ def _steps_end_early(analysis: Analysis) -> list[Finding]:
         Finding(
             id=EARLY,
             title=f"The step markers end before their work: {milliseconds(marked / len(steps))} marked a "
-            "step, "
-            f"{milliseconds(each)} of the devices' time",
+            f"step, {milliseconds(each)} of the devices' time",
             level=Level.NOTE,
             evidence=[
                 f"After the last marker had ended the devices worked on for {milliseconds(later)}: JAX had "
-                "only "
-                "dispatched the steps by then."
+                "only dispatched the steps by then."
             ],
-            meaning="The markers time how long dispatching takes, not how long a step takes. For the device "
-            "that is how it should be: it never waits for the host.",
+            meaning="The markers time how long dispatching takes, not how long a step takes. For the "
+            "device that is how it should be: it never waits for the host.",
             next=[
                 f"Read a step's time as {milliseconds(each)}: the whole time by the number of steps.",
                 "For a measurement of single steps, wait inside the marker with `jax.block_until_ready`.",
@@ -152,12 +148,10 @@ def _python_tracer(analysis: Analysis) -> list[Finding]:
             level=Level.NOTE,
             evidence=[
                 f"{count(calls, 'Python call')} recorded at about {PYTHON_CALL_COST_NS / 1e3:.1f} us each: "
-                "some "
-                f"{milliseconds(cost_ns)} of {milliseconds(analysis.length_ns)}."
+                f"some {milliseconds(cost_ns)} of {milliseconds(analysis.length_ns)}."
             ],
             meaning="The tracer is called at each entry and exit of a Python function. The host looks "
-            "slower, and "
-            "the device idler, than without it; times of kernels are right.",
+            "slower, and the device idler, than without it; times of kernels are right.",
             next=[
                 "Trace once more without it (`%%jaxtrace` does so unless asked with `--python`; "
                 "`ProfileOptions.python_tracer_level = 0`) before trusting a time of the host."
@@ -181,8 +175,7 @@ def _no_device(analysis: Analysis) -> list[Finding]:
                 else "No operation of a device lies in the part that is judged."
             ],
             meaning="Compiles, steps and annotations are told as far as they were recorded. What a CPU is "
-            "slow at "
-            "says little about a GPU.",
+            "slow at says little about a GPU.",
             next=["Record on the machine with the accelerator, and let the steps run inside the recording."],
         )
     ]

@@ -47,10 +47,9 @@ def find(analysis: Analysis) -> list[Finding]:
                 + (f"; most of the waiting is in `{mostly}`." if mostly else "."),
             ],
             ranges=analysis.longest(idle, "waiting for a dispatch"),
-            meaning="Each call of a compiled function costs the host a fixed 30 to 200 us, however little it "
-            "computes. The device is done before the next call has been dispatched, so the step's time is "
-            "the "
-            "host's, and would hardly change with a larger batch.",
+            meaning="Each call of a compiled function costs the host a fixed 30 to 200 us, however little "
+            "it computes. The device is done before the next call has been dispatched, so the step's "
+            "time is the host's, and would hardly change with a larger batch.",
             next=[
                 "Make the batch larger until the step's time grows with it.",
                 "Do several steps in one dispatch: `jax.lax.scan` over a stack of batches inside `jax.jit`.",

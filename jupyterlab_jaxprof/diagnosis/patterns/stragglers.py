@@ -44,15 +44,13 @@ def _longer(analysis: Analysis) -> list[Finding]:
         Finding(
             id=ID,
             title=f"{name} computes {percent(computing[slow] / others - 1)} longer than the others, which "
-            "wait "
-            "for it",
+            + ("wait for it" if len(analysis.timeline.collectives) else "have nothing to do meanwhile"),
             level=level,
             lost_ms=lost_ns / 1e6,
             share=analysis.share(lost_ns),
             evidence=[f"{'; '.join(evidence)}."],
             ranges=analysis.longest(analysis.devices[slow].compute, f"{name} computes"),
-            meaning="The devices run the same program and meet at its collectives: the slowest sets the "
-            "pace.",
+            meaning="The devices run the same program, so the one that takes longest sets the pace.",
             next=[
                 "See whether it has more work (uneven shards, padding, longer sequences) and balance the "
                 "batch.",
@@ -91,11 +89,11 @@ def _later(analysis: Analysis) -> list[Finding]:
                 f"Of {len(durations)} collectives {name} came last to {percent(float(last[slow]))}.",
                 f"The others waited {milliseconds(float(np.delete(waits.sum(axis=0), slow).mean()))} each.",
             ],
-            meaning="All devices meet at a collective. One that arrives late, since its host or its own work "
-            "takes longer, lets all others wait.",
+            meaning="All devices meet at a collective. One that arrives late, since its host or its own "
+            "work takes longer, lets all others wait.",
             next=[
-                f"Look at what the host of {name} does before its steps: its data loading, other load on its "
-                "machine, a callback or logging that only one process does.",
+                f"Look at what the host of {name} does before its steps: its data loading, other load on "
+                "its machine, a callback or logging that only one process does.",
             ],
         )
     ]

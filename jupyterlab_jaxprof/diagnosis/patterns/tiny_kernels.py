@@ -49,8 +49,8 @@ def find(analysis: Analysis) -> list[Finding]:
             share=analysis.share(lost_ns),
             evidence=evidence,
             ranges=ranges,
-            meaning="The host launches the kernels of a compiled program one after the other, or in several "
-            "CUDA graphs, and does so more slowly than the device runs them.",
+            meaning="The host launches the kernels of a compiled program one after the other, or in "
+            "several CUDA graphs, and does so more slowly than the device runs them.",
             next=[
                 "Give each kernel more to do: a larger batch or wider layers.",
                 "Let XLA capture more of the program in CUDA graphs: "
@@ -87,8 +87,7 @@ def _tiny(
         evidence=evidence,
         ranges=ranges,
         meaning=f"It is compiled already, so `jax.jit` won't help: kernels of {microseconds(each_ns)} take "
-        "less "
-        "time than starting them. "
+        "less time than starting them. "
         + (
             "Each pass of a `lax.scan`, `fori_loop` or `while_loop` launches its kernels anew."
             if loop
@@ -98,9 +97,8 @@ def _tiny(
             *(
                 [
                     "Do more in each pass: `jax.lax.scan(..., unroll=8)` makes one kernel of several "
-                    "passes, and "
-                    "what doesn't depend on the pass before belongs outside of the loop, as one large "
-                    "operation.",
+                    "passes, and what doesn't depend on the pass before belongs outside of the loop, as "
+                    "one large operation.",
                     "Loop over something shorter, or use `jax.lax.associative_scan` where the operation "
                     "allows it.",
                 ]
@@ -111,8 +109,7 @@ def _tiny(
                 ]
             ),
             "Batch: run many independent sequences or examples at once with `jax.vmap`; the kernels stay "
-            "as many "
-            "and each does more.",
+            "as many and each does more.",
         ],
     )
 

@@ -111,8 +111,8 @@ def _reads(analysis: Analysis, rows: NDArray[np.intp], lost_ns: float) -> Findin
         f"{count(len(rows), 'copy').replace('copys', 'copies')} of {size(float(sizes.max()))} from the "
         "device "
         f"to the host" + (f", {len(rows) / steps:.1f} a step." if steps else "."),
-        f"Running ahead instead would win {milliseconds(lost_ns)} "
-        f"({percent(analysis.share(lost_ns))} of the time).",
+        f"Running ahead instead would win {milliseconds(lost_ns)} ({percent(analysis.share(lost_ns))} of "
+        "the time).",
     ]
     if how:
         evidence.insert(1, f"They come from {' and '.join(f'`{one}`' for one in how)}.")
@@ -121,19 +121,18 @@ def _reads(analysis: Analysis, rows: NDArray[np.intp], lost_ns: float) -> Findin
     return Finding(
         id=READ,
         title=f"A value is read back from the device {often} "
-        f"({how[0] if how else 'float(loss), print, ...'}), "
-        "and the host waits for it",
+        f"({how[0] if how else 'float(loss), print, ...'}), and the host waits for it",
         level=level,
         lost_ms=lost_ns / 1e6,
         share=analysis.share(lost_ns),
         evidence=evidence,
         ranges=analysis.longest(analysis.idle[0].of(Cause.READ, Cause.WAIT), "reading a value back"),
         meaning="`float(loss)`, `.item()`, `print(loss)`, `if loss > ...` and `np.asarray` wait until the "
-        "device has computed the value. The device then has nothing to do until the host has dispatched the "
-        "next step.",
+        "device has computed the value. The device then has nothing to do until the host has dispatched "
+        "the next step.",
         next=[
-            "Keep the values on the device (`losses.append(loss)`) and read them every 100 steps, or at the "
-            "end with one `jax.device_get(losses)`.",
+            "Keep the values on the device (`losses.append(loss)`) and read them every 100 steps, or at "
+            "the end with one `jax.device_get(losses)`.",
             "Where a value is needed in each step, read that of the step before: by then it is there.",
             '`jax.transfer_guard("disallow")` around the loop shows where such reads are.',
         ],
@@ -164,8 +163,7 @@ def _syncs(analysis: Analysis, lost_ns: float) -> Finding:
         "The trace shows the host in `block_until_ready`"
         if seen
         else "In nearly every step the host falls silent after its dispatch and goes on just after the "
-        "device "
-        "has finished, as it does in `block_until_ready`"
+        "device has finished, as it does in `block_until_ready`"
     )
     parts = max(steps, 1)
     return Finding(
@@ -179,17 +177,16 @@ def _syncs(analysis: Analysis, lost_ns: float) -> Finding:
         evidence=[
             f"{how}: {milliseconds(waits.waited.total_ns)} in all.",
             f"Meanwhile the device rests: {milliseconds(analysis.idle_ns(Cause.WAIT, Cause.READ))} until "
-            "the host "
-            f"has woken up, and {milliseconds(analysis.idle_ns(Cause.DISPATCH))} until it has dispatched "
-            "the next.",
+            f"the host has woken up, and {milliseconds(analysis.idle_ns(Cause.DISPATCH))} until it has "
+            "dispatched the next.",
         ],
         ranges=analysis.longest(analysis.idle[0].of(Cause.WAIT, Cause.DISPATCH), "between two steps"),
-        meaning="JAX dispatches asynchronously: without waiting, the host prepares the next step while the "
-        "device works on this one. Waiting in each step adds the host's time to the device's.",
+        meaning="JAX dispatches asynchronously: without waiting, the host prepares the next step while "
+        "the device works on this one. Waiting in each step adds the host's time to the device's.",
         next=[
             "Wait once after the loop, or every so many steps, with `jax.block_until_ready`, not in each "
-            "step "
-            "(for a measurement of single steps it is right to wait: then this is what measuring costs).",
+            "step (for a measurement of single steps it is right to wait: then this is what measuring "
+            "costs).",
             "Do the host's work for the next step (loading, logging the last values) after dispatching "
             "this one.",
         ],
