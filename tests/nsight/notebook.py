@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass
 class Case:
-    """Bodies that are carried by one plan; each leaves a value in `result`, which the two processes compare."""
+    """Bodies that one plan carries; each leaves in `result` what the two processes shall agree on."""
 
     bodies: dict[str, str]
     options: dict[str, Any] = field(default_factory=dict)
@@ -78,7 +78,7 @@ def _results(bodies: dict[str, str], names: dict[str, Any]) -> dict[str, str]:
         names.pop("result", None)
         try:
             exec(compile(body, f"<{label}>", "exec"), names)
-            results[label] = repr(names.pop("result", None))
+            results[label] = repr(names.pop("result", None))[:3000]
         except BaseException as error:  # noqa: BLE001 - told as the body's result
             results[label] = f"!{type(error).__name__}: {error}"
             traceback.print_exc()
@@ -102,7 +102,9 @@ def parent() -> None:
     children: dict[str, subprocess.Popen[bytes]] = {}
     plans: dict[str, Any] = {}
     for name, case in spec["cases"].items():
-        options = {key: frozenset(value) if key == "drop" else value for key, value in case["options"].items()}
+        options = {
+            key: frozenset(value) if key == "drop" else value for key, value in case["options"].items()
+        }
         case["bodies"] = {label: shell.transform_cell(body) for label, body in case["bodies"].items()}
         try:
             body = "\n".join(case["bodies"].values())
@@ -126,7 +128,7 @@ def parent() -> None:
             from jupyterlab_jaxprof.nsight.carry.returned import read_back
 
             returned = read_back(back, shell.user_ns, plans[name].classes)
-            said[name]["back"] = {key: repr(value) for key, value in returned.items()}
+            said[name]["back"] = {key: repr(value)[:300] for key, value in returned.items()}
     Path("told.json").write_text(json.dumps(said))
 
 

@@ -1,4 +1,4 @@
-"""Every kind of object that notebooks hold is carried, and works as it does in the notebook, or is refused."""
+"""Every kind of object that notebooks hold is carried, and works as in the notebook, or is refused."""
 
 from __future__ import annotations
 

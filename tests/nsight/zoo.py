@@ -44,8 +44,9 @@ exported = jexport.export(jax.jit(f))(x)
 @jax.jit
 def scan_fn(a): return jax.lax.scan(lambda c, _: (f(c), None), a, None, length=3)[0]
 def kern(i, o): o[...] = i[...] * 2
-pallas = jax.jit(lambda a: pl.pallas_call(kern, out_shape=jax.ShapeDtypeStruct((8,), jnp.float32), interpret=True)(a))
-callback = jax.jit(lambda a: jax.pure_callback(lambda z: np.asarray(z) * 2, jax.ShapeDtypeStruct((8,), jnp.float32), a))
+eight = jax.ShapeDtypeStruct((8,), jnp.float32)
+pallas = jax.jit(lambda a: pl.pallas_call(kern, out_shape=eight, interpret=True)(a))
+callback = jax.jit(lambda a: jax.pure_callback(lambda z: np.asarray(z) * 2, eight, a))
 tree_partial = jax.tree_util.Partial(f)
 treedef = jax.tree.structure({"a": [1, (2, 3)]})
 """,

@@ -17,14 +17,15 @@ carried, its type, why, and through what the cell needs it. In the child::
 
 What is carried, and how:
 
-- functions, and what `jax.jit` and its like made of them, as they are now: code, closure, attributes, with the
-  notebook's names as their globals. No source of theirs runs again;
+- functions, and what `jax.jit` and its like made of them, as they are now: code, closure, attributes, with
+  the notebook's names as their globals. No source of theirs runs again;
 - classes of the notebook by their own `class` statement, found in the cells and compared with what the class
   is now. Only class statements are ever run again, and only those that do nothing else (effects.py);
 - the values of variables in one stream of pickles, so that what they share stays shared. Large arrays are
   `.npy` files, mapped into memory: nothing is read that is not used. Sharding, committed devices, weak types,
   memory order and read-only flags are kept;
-- modules by their names; JAX's settings, `sys.path`, the folder, the states of NumPy's and Python's random numbers.
+- modules by their names; JAX's settings, `sys.path`, the folder, the states of NumPy's and Python's random
+  numbers.
 
 What is not kept: views of NumPy's arrays become arrays of their own, what a module's attributes were set to,
 and what is looked up by a string alone.

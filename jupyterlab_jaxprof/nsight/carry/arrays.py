@@ -1,4 +1,4 @@
-"""Arrays on their way: the large ones as `.npy` files, written when the plan is, of their values at that time.
+"""Arrays on their way: the large ones as `.npy` files, of their values when the plan is written.
 
 Nothing is copied before: a plan holds the arrays themselves. A device's array comes to the host in parts.
 """
@@ -128,10 +128,10 @@ class Arrays:
     # JAX -------------------------------------------------------------------------------------------------
 
     def reduce_jax(self, array: Any) -> Reduction:
-        """Reduce an array of JAX's. Raises CannotCarry for a deleted one, a tracer, and one of other hosts."""
+        """Reduce an array of JAX's. Raises CannotCarry for a tracer, a deleted one and one of other hosts."""
         import jax
 
-        if isinstance(array, jax.core.Tracer):
+        if isinstance(array, jax.core.Tracer):  # pyright: ignore[reportAttributeAccessIssue]
             raise CannotCarry("it is a tracer that leaked out of a function while JAX traced it")
         if jax.dtypes.issubdtype(array.dtype, jax.dtypes.prng_key):
             return rebuild_jax.key, (jax.random.key_data(array), jax.random.key_impl(array))

@@ -23,6 +23,7 @@ from jupyterlab_jaxprof.nsight.carry.refusal import CannotCarry
 from jupyterlab_jaxprof.nsight.carry.sources import Sources, Statement, same_code
 
 _PLAIN_METACLASSES = (type, abc.ABCMeta, enum.EnumMeta, type(typing.Protocol), type(typing.NamedTuple))
+_GENERATED = ("<string>", "<attrs", "<dataclass")
 _SCALARS = (bool, int, float, complex, str, bytes, type(None))
 
 
@@ -47,7 +48,7 @@ class Definitions:
         self.by_value: list[type] = []
 
     def number(self, cls: type) -> int | None:
-        """Give a class's number; None for one that is carried by value, as plain classes made in functions are.
+        """Give a class's number; None for one that is carried by value, as a plain one made in a function.
 
         Raises CannotCarry when it can't be defined again and is more than a plain class.
         """
@@ -109,7 +110,7 @@ def changes(definition: Definition) -> dict[str, Any]:
         function = getattr(value, "__func__", value)
         if isinstance(function, types.FunctionType):
             code, names = function.__code__, function.__globals__
-            own = names.get("__name__") == "__main__" and not code.co_filename.startswith("<")
+            own = names.get("__name__") == "__main__" and not code.co_filename.startswith(_GENERATED)
             if own and not any(same_code(code, other) for other in written):
                 found[name] = value
         elif name.startswith("__"):
@@ -138,15 +139,16 @@ def _reason_against_value(cls: type) -> str:
         if hook is not None and kind.__module__ not in ("builtins", "typing", "abc", "enum"):
             break
     else:
-        if isinstance(cls, type) and type(cls) in _PLAIN_METACLASSES:
+        if type(cls) in _PLAIN_METACLASSES:
             return ""
     base = cls.__mro__[1].__name__
+    name = cls.__name__ if base == "object" else f"{cls.__name__}, a {base},"
     if "<locals>" in cls.__qualname__:
         return (
-            f"class {cls.__name__} (a {base}) was made inside a function, and only a class at the top level of "
+            f"class {name} was made inside a function, and only a class at the top level of "
             "a cell can be defined again"
         )
-    return f"no cell of this kernel's history has the statement that made class {cls.__name__} (a {base})"
+    return f"no cell of this kernel's history has the statement that made class {name.rstrip(',')}"
 
 
 def _stale_base(node: ast.ClassDef, cls: type, names: Mapping[str, Any]) -> str | None:

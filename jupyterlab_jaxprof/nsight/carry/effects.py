@@ -17,158 +17,30 @@ from typing import Any
 
 from jupyterlab_jaxprof.nsight.carry.names import names_in, nested_codes
 
-_PACKAGES = frozenset(
-    [
-        "abc",
-        "attr",
-        "attrs",
-        "beartype",
-        "chex",
-        "cmath",
-        "collections",
-        "copy",
-        "dataclasses",
-        "distrax",
-        "einops",
-        "enum",
-        "equinox",
-        "flax",
-        "functools",
-        "haiku",
-        "itertools",
-        "jax",
-        "jaxlib",
-        "jaxtyping",
-        "math",
-        "ml_dtypes",
-        "numbers",
-        "numpy",
-        "operator",
-        "optax",
-        "pathlib",
-        "penzai",
-        "pydantic",
-        "quax",
-        "re",
-        "string",
-        "treescope",
-        "types",
-        "typing",
-        "typing_extensions",
-    ]
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_PACKAGES = _words(
+    "abc attr attrs beartype chex cmath collections copy dataclasses distrax einops enum equinox flax "
+    "functools haiku itertools jax jaxlib jaxtyping math ml_dtypes numbers numpy operator optax pathlib "
+    "penzai pydantic quax re string treescope types typing typing_extensions"
 )
-_BUILTINS = frozenset(
-    [
-        "abs",
-        "all",
-        "any",
-        "ascii",
-        "bin",
-        "bool",
-        "bytearray",
-        "bytes",
-        "callable",
-        "chr",
-        "classmethod",
-        "complex",
-        "dict",
-        "dir",
-        "divmod",
-        "enumerate",
-        "filter",
-        "float",
-        "format",
-        "frozenset",
-        "getattr",
-        "hasattr",
-        "hash",
-        "hex",
-        "id",
-        "int",
-        "isinstance",
-        "issubclass",
-        "iter",
-        "len",
-        "list",
-        "map",
-        "max",
-        "memoryview",
-        "min",
-        "next",
-        "object",
-        "oct",
-        "ord",
-        "pow",
-        "print",
-        "property",
-        "range",
-        "repr",
-        "reversed",
-        "round",
-        "set",
-        "slice",
-        "sorted",
-        "staticmethod",
-        "str",
-        "sum",
-        "super",
-        "tuple",
-        "type",
-        "vars",
-        "zip",
-        "setattr",
-    ]
+_BUILTINS = _words(
+    "abs all any ascii bin bool bytearray bytes callable chr classmethod complex dict dir divmod "
+    "enumerate filter float format frozenset getattr hasattr hash hex id int isinstance issubclass iter "
+    "len list map max memoryview min next object oct ord pow print property range repr reversed round set "
+    "setattr slice sorted staticmethod str sum super tuple type vars zip"
 )
 #: What reaches the outer world, under whatever it is called.
-_REACHING_OUT = frozenset(
-    [
-        "dump",
-        "initialize",
-        "memmap",
-        "mkdir",
-        "open",
-        "popen",
-        "remove",
-        "rename",
-        "rmdir",
-        "run",
-        "save",
-        "savetxt",
-        "savez",
-        "savez_compressed",
-        "send",
-        "sendall",
-        "shutdown",
-        "start_server",
-        "start_trace",
-        "stop_trace",
-        "system",
-        "tofile",
-        "touch",
-        "unlink",
-        "urlopen",
-        "write",
-        "write_bytes",
-        "write_text",
-        "writelines",
-    ]
+_REACHING_OUT = _words(
+    "dump initialize memmap mkdir open popen remove rename rmdir run save savetxt savez savez_compressed "
+    "send sendall shutdown start_server start_trace stop_trace system tofile touch unlink urlopen write "
+    "write_bytes write_text writelines"
 )
-_CHANGING = frozenset(
-    [
-        "add",
-        "append",
-        "clear",
-        "discard",
-        "extend",
-        "insert",
-        "pop",
-        "popitem",
-        "remove",
-        "setdefault",
-        "sort",
-        "update",
-        "__setitem__",
-    ]
+_CHANGING = _words(
+    "__setitem__ add append clear discard extend insert pop popitem remove setdefault sort update"
 )
 _CONSTRUCTING = ("__new__", "__init__", "__post_init__", "__init_subclass__", "__set_name__", "__prepare__")
 
@@ -274,9 +146,6 @@ class _Checker:
         """Look at a function of the notebook: everything that it names may be called."""
         reads = names_in(code).all
         data = {name for name in reads if _is_changeable(self._names.get(name))}
-        found = _effect_in(code, bool(data))
-        if found is not None:
-            return f"{written} {found}"
         for name, attributes in _chains(code):
             value = self._names.get(name, getattr(builtins, name, None))
             if name in data and attributes and attributes[0] in _CHANGING:
@@ -287,7 +156,8 @@ class _Checker:
                 found = self._called(value, ".".join((name, *attributes)))
                 if found is not None:
                     return found
-        return None
+        found = _effect_in(code, bool(data))
+        return None if found is None else f"{written} {found}"
 
 
 def _run_at_once(node: ast.ClassDef) -> Iterator[tuple[ast.expr, bool]]:

@@ -16,7 +16,7 @@ def weakly_typed(array: Any) -> Any:
 
 
 def parts_of_jitted(function: Any) -> tuple[Any, Any] | None:
-    """Give the Python function within a jitted one and the options of jit; None where JAX has no such parts."""
+    """Give the function within a jitted one, and the options of jit; None where JAX has no such parts."""
     parts = getattr(function, "_fun", None), getattr(function, "_jit_info", None)
     return None if None in parts else parts
 
@@ -31,7 +31,7 @@ def jitted(function: Any, options: Any) -> Any:
 def typed_array(array: Any) -> tuple[Any, ...] | None:
     """Give what makes a constant of a jaxpr again; None for other objects, and where JAX itself does it.
 
-    JAX 0.8 to 0.10 pickle such a constant with an argument of another meaning, and it can't be used afterwards.
+    JAX 0.10 pickles such a constant with an argument of another meaning: it can't be used afterwards.
     """
     kind: Any = type(array)
     if kind.__name__ != "TypedNdArray" or "aval" not in inspect.signature(kind.__new__).parameters:

@@ -77,9 +77,7 @@ def _reduce_primitive(primitive: Any) -> Reduction:
 @functools.lru_cache(maxsize=1)
 def _primitives() -> dict[int, tuple[str, str]]:
     """Where the primitives of the libraries are, by identity: JAX's rules are found by it."""
-    import jax
-
-    kind: Any = jax.extend.core.Primitive if hasattr(jax, "extend") else _primitive_class()
+    kind = _primitive_class()
     found: dict[int, tuple[str, str]] = {}
     for module_name, module in list(sys.modules.items()):
         if module_name == "__main__" or not isinstance(getattr(module, "__dict__", None), dict):
@@ -90,7 +88,7 @@ def _primitives() -> dict[int, tuple[str, str]]:
     return found
 
 
-def _primitive_class() -> type:
+def _primitive_class() -> Any:
     from jax.extend import core
 
     return core.Primitive

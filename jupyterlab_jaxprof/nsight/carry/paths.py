@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import types
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
+
+from jupyterlab_jaxprof.nsight.carry.values import attributes_of
 
 _MOST_OBJECTS = 20_000
 
@@ -45,13 +47,4 @@ def _steps(value: Any) -> Iterator[tuple[Any, str]]:
         case types.MethodType():
             yield value.__self__, ".__self__"
         case _:
-            attributes = getattr(type(value), "__dict__", None) and _attributes(value)
-            if isinstance(attributes, Mapping):
-                yield from ((inner, f".{name}") for name, inner in list(attributes.items()))
-
-
-def _attributes(value: Any) -> Any:
-    try:
-        return object.__getattribute__(value, "__dict__")
-    except AttributeError:
-        return None
+            yield from ((inner, f".{name}") for name, inner in list(attributes_of(value).items()))

@@ -29,8 +29,8 @@ class Options:
     """What the user asked for beside the plain carrying.
 
     `drop`: variables that are left out. `set_up`: the Python texts of cells that the child process runs
-    before the body; what they bind is not carried. `shapes_only`: arrays of `large_bytes` and more, and deleted ones,
-    become "zeros" or, where their type is floating, "random" numbers from 0 to 1.
+    before the body; what they bind is not carried. `shapes_only`: arrays of `large_bytes` and more, and
+    deleted ones, become "zeros" or, where their type is floating, "random" numbers from 0 to 1.
     """
 
     drop: frozenset[str] = frozenset()
@@ -70,8 +70,9 @@ class Plan:
         free = shutil.disk_usage(folder).free
         if free < total + _SPARE_BYTES:
             raise CarryError(
-                sentence=f"The variables that the cell needs take {_megabytes(total)}, and the disk of {folder} "
-                f"has {_megabytes(free)} free. Free some, or send zeros in place of big arrays with --shapes-only."
+                sentence=f"The variables that the cell needs take {_megabytes(total)}, and the disk of "
+                f"{folder} has {_megabytes(free)} free. Free some, or send zeros in place of big arrays with "
+                "--shapes-only."
             )
         (folder / PICKLES).write_bytes(self._pickles)
         (folder / STEPS).write_text(self._steps)

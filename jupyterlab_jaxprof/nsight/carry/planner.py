@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import io
+import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +18,7 @@ from jupyterlab_jaxprof.nsight.carry.pickler import Needs, Pickler, why_not
 from jupyterlab_jaxprof.nsight.carry.refusal import CarryError, Refusal
 from jupyterlab_jaxprof.nsight.carry.sources import Sources
 
-#: What is carried or run: a variable by its name, a class by its number, what changed of a class, a set-up cell.
+#: What is carried or run: a variable by its name; a class, what changed of it, a set-up cell by its number.
 Unit = tuple[str, str | int]
 
 _NOT_VARIABLES = frozenset(
@@ -119,10 +120,7 @@ class Planner:
         if name in _NOT_VARIABLES or name not in self.namespace:
             return []
         value = self.namespace[name]
-        if (
-            value is getattr(builtins, name, None)
-            or getattr(value, "__module__", "") == "IPython.core.interactiveshell"
-        ):
+        if value is getattr(builtins, name, None) or _is_of_ipython(value):
             return []
         unit: Unit = ("variable", name)
         self.nodes.setdefault(unit, Node(chain))
@@ -202,7 +200,7 @@ class Planner:
 
     def _refuse_circle(self, unit: Unit) -> None:
         chain = self.nodes[unit].chain
-        reason = "it needs itself before it can be made: its definition reads a variable that holds what it defines"
+        reason = "it needs itself before it can be made: its definition reads what is made of it"
         self._refusals.setdefault((chain[-1], reason), Refusal(chain[-1], unit[0], reason, chain))
 
 
@@ -252,6 +250,14 @@ def _longer(chain: tuple[str, ...], name: str) -> tuple[str, ...]:
 
 def _names_of_cell(text: str) -> BodyNames:
     return names_of_body(ast.parse(text).body)
+
+
+def _is_of_ipython(value: Any) -> bool:
+    """Whether a value is what IPython puts in the place of a builtin: the child process has the builtin."""
+    return (
+        isinstance(value, types.FunctionType)
+        and value.__globals__.get("__name__") == "IPython.core.interactiveshell"
+    )
 
 
 def _has_identity(value: Any) -> bool:

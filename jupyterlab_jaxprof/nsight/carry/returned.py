@@ -1,7 +1,7 @@
 """The way back: what the body has left under some names in the child process, for the notebook.
 
-Values travel as they came: arrays as files, the rest in one stream of pickles, classes of the notebook as what
-they are there.
+Values travel as they came: arrays as files, the rest in one stream of pickles, instances of the notebook's
+classes as instances of what these are there.
 """
 
 from __future__ import annotations

@@ -39,10 +39,11 @@ class Statement:
 
 
 class Sources:
-    """Finds the statement that has made a class: in the file its methods tell, else in the cells, newest first.
+    """Finds the statement that made a class: in the file that its methods tell, else in the cells.
 
-    `cells` are the texts of the cells in the order they ran, as the user typed them; `transform` makes Python
-    of such a text and is not called before a search; `flags` are the notebook's `from __future__` imports.
+    The newest cell that fits counts. `cells` are the texts in the order they ran, as the user typed them;
+    `transform` makes Python of such a text, and is not called before a search; `flags` are the notebook's
+    `from __future__` imports.
     """
 
     def __init__(
@@ -187,7 +188,7 @@ def _first_line(node: ast.ClassDef) -> int:
 def _statement(filename: str, lines: Sequence[str], node: ast.ClassDef, flags: int) -> Statement | None:
     first, last = _first_line(node), node.end_lineno or node.lineno
     text = "".join(lines[first - 1 : last])
-    if node.col_offset == 0:
+    if node.col_offset == 0:  # noqa: SIM108 - the comment tells why
         above = "\n" * (first - 1)
     else:  # below an `if` or the like
         above = "\n" * (first - 2) + "if True:\n"

@@ -29,7 +29,7 @@ def surroundings() -> dict[str, Any]:
 
 
 def settings_with_devices() -> dict[str, Any]:
-    """Gather JAX's settings that hold devices: the default device, and the mesh set for the whole notebook."""
+    """Gather JAX's settings that hold devices: the default device, and the mesh set for all cells."""
     jax: Any = sys.modules.get("jax")
     if jax is None:
         return {}

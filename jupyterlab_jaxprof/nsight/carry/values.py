@@ -9,6 +9,7 @@ from __future__ import annotations
 import _thread
 import functools
 import io
+import marshal
 import operator
 import sys
 import types
@@ -70,7 +71,11 @@ def reduce_value(obj: Any, namespace: Mapping[str, Any]) -> Reduction | None:
 
 def is_importable(obj: Any) -> bool:
     """Whether a module other than the notebook has this very object under the object's own name."""
-    module, name = getattr(obj, "__module__", None), getattr(obj, "__qualname__", None)
+    if isinstance(obj, type | types.FunctionType | types.BuiltinFunctionType):
+        module, name = obj.__module__, obj.__qualname__
+    else:  # a wrapper that says of what; asking the object itself could run code of the user's
+        own = attributes_of(obj)
+        module, name = own.get("__module__"), own.get("__qualname__")
     if not isinstance(module, str) or not isinstance(name, str) or module == "__main__":
         return False
     found: Any = sys.modules.get(module)
@@ -78,6 +83,15 @@ def is_importable(obj: Any) -> bool:
         return found is not None and operator.attrgetter(name)(found) is obj
     except AttributeError:
         return False
+
+
+def attributes_of(obj: Any) -> Mapping[str, Any]:
+    """An object's own attributes, without asking its class for them."""
+    try:
+        found: Any = object.__getattribute__(obj, "__dict__")
+    except AttributeError:
+        return {}
+    return found if isinstance(found, dict | types.MappingProxyType) else {}
 
 
 def reduce_function(function: types.FunctionType, namespace: Mapping[str, Any]) -> Reduction | None:
@@ -95,7 +109,7 @@ def reduce_function(function: types.FunctionType, namespace: Mapping[str, Any]) 
     cells = function.__closure__ or ()
     special = {name: getattr(function, name) for name in _SPECIAL}
     if getattr(function, "__type_params__", ()):  # Python 3.12 and later
-        special["__type_params__"] = function.__type_params__  # pyright: ignore[reportAttributeAccessIssue]
+        special["__type_params__"] = getattr(function, "__type_params__")  # noqa: B009 - not in 3.11
     state = {
         "attributes": dict(function.__dict__),
         "special": {name: value for name, value in special.items() if value},
@@ -144,6 +158,7 @@ def _reduce_weak_reference(reference: Any) -> Reduction:
 
 
 _REDUCERS: dict[type, Callable[[Any], Reduction]] = {
+    types.CodeType: lambda code: (marshal.loads, (marshal.dumps(code),)),  # cloudpickle forgets its file
     types.MappingProxyType: lambda proxy: (types.MappingProxyType, (dict(proxy),)),
     memoryview: lambda view: (memoryview, (view.tobytes(),)),
     weakref.ref: _reduce_weak_reference,
@@ -176,7 +191,7 @@ def _stream_name(obj: Any) -> str | None:
 
 
 def _by_reference(obj: Any, kind: type) -> Reduction | None:
-    """Refer to what a module has under a name: such objects are compared by identity, or hold a global state."""
+    """Refer to what a module has under a name: it is compared by identity, or holds a global state."""
     name = _stream_name(obj)
     if name is not None:
         return rebuild.stream, (name,)
