@@ -206,7 +206,7 @@ def _use(
     annotated = annotated[work[annotated] == Work.OTHER]
     annotations, others = rows[annotated[own[annotated]]], rows[annotated[~own[annotated]]]
     if steps is not None:  # what is around a step, or is the step itself, tells nothing about its parts
-        annotations = _without(ranges, annotations, steps.start_ns)
+        annotations = annotations[~_around_steps(ranges, annotations, steps)]
     long = np.flatnonzero(ranges.duration_ns[rows] >= _SHORTEST_FRAME_NS)
     frames = rows[long[own[long] & python[long]]]
     handed = np.sort(np.concatenate([dispatch.start_ns, _reads(timeline, process)]))
@@ -273,6 +273,14 @@ def _without(ranges: HostRanges, rows: NDArray[np.intp], times_ns: Floats) -> ND
     starts = ranges.start_ns[rows]
     ends = starts + ranges.duration_ns[rows]
     return rows[np.searchsorted(times_ns, ends) == np.searchsorted(times_ns, starts)]
+
+
+def _around_steps(ranges: HostRanges, rows: NDArray[np.intp], steps: StepTable) -> NDArray[np.bool_]:
+    """Tell which ranges hold at least one whole step."""
+    starts = ranges.start_ns[rows]
+    first = np.searchsorted(steps.start_ns, starts, side="left")
+    known = first < len(steps)
+    return known & (steps.end_ns[np.minimum(first, len(steps) - 1)] <= starts + ranges.duration_ns[rows])
 
 
 def _united(ranges: HostRanges, rows: NDArray[np.intp], window: Window) -> Intervals:

@@ -1,4 +1,4 @@
-"""What is true of the real captures is named, and nothing else: each row of the H200 captures' description."""
+"""What is true of the real captures of H200s is named, and nothing else."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from jupyterlab_jaxprof.diagnosis import Diagnosis, Finding, Level, diagnose
 from jupyterlab_jaxprof.timeline import read
 from tests.support.captures import unpacked
 
-# capture: step and its name, count, median ms; busy share; what must be named (id: words of it); what must not
-# be. None for the steps or busy share: not told.
+# Of a capture: the steps' name, count and median (ms); the busy share; what must be named, with words of its
+# title; what must not be. None: not told.
 Row = tuple[tuple[str, int, float] | None, float | None, dict[str, str], set[str]]
 COMPILING = {"recompilation"}
 ANYTHING = {
@@ -80,7 +80,7 @@ ROWS: dict[str, Row] = {
         ("train", 8, 29.6),
         0.16,
         {
-            "host-to-device-copies": "128 MiB are copied from the host to the device in every step from pageable",
+            "host-to-device-copies": "128 MiB are copied from the host to the device in every step from page",
             "device-idle": "83 %",
         },
         COMPILING | {"host-starves-device", "device-to-host-copies", "device-copies", "batch-too-small"},

@@ -160,7 +160,11 @@ class Scene:
         rows = self._rows[table]
         if not rows:
             return columns(table)
-        return columns(table, **{key: np.array([row[key] for row in rows]) for key in rows[0]})
+        keys = dict.fromkeys(key for row in rows for key in row)
+        missing = {"program": -1}
+        return columns(
+            table, **{key: np.array([row.get(key, missing.get(key, 0)) for row in rows]) for key in keys}
+        )
 
     def timeline(self) -> Timeline:
         ops = self._table(DeviceOps)

@@ -1,0 +1,509 @@
+"""Each pattern on timelines made for it, and on ones that are nearly it and are not."""
+
+from __future__ import annotations
+
+import pytest
+
+from jupyterlab_jaxprof.diagnosis import Finding, Level, diagnose
+from jupyterlab_jaxprof.timeline.model import CopyKind, OpKind, Phase, RangeKind, Source
+from tests.support.timelines import WORKER, Scene, loop
+
+
+def found(scene: Scene) -> dict[str, Finding]:
+    return {finding.id: finding for finding in diagnose(scene.timeline()).findings}
+
+
+class TestCompiling:
+    @staticmethod
+    def steps(compiled_in: list[int], *, marked: bool = True, function: str = "train_step") -> Scene:
+        scene = Scene()
+        dispatches = loop(scene, 8, dispatch_us=30_000, device_us=10_000, marked=marked)
+        for step in compiled_in:
+            scene.compile(dispatches[step] + 100, 1000, function, Phase.TRACE)
+            scene.compile(dispatches[step] + 2000, 27_000, function)
+        return scene
+
+    def test_the_first_step_s_is_a_first_call(self) -> None:
+        findings = found(self.steps([0]))
+        assert findings["first-call-compile"].lost_ms == pytest.approx(28.0)
+        assert "`train_step`" in findings["first-call-compile"].title
+        assert "recompilation" not in findings
+
+    def test_later_ones_of_the_same_function_are_recompilations(self) -> None:
+        findings = found(self.steps([0, 3, 5]))
+        assert findings["recompilation"].lost_ms == pytest.approx(56.0)
+        assert "2 compiles" in findings["recompilation"].evidence[0]
+        assert "in steps 3, 5" in findings["recompilation"].evidence[0]
+        assert findings["first-call-compile"].lost_ms == pytest.approx(28.0)
+
+    def test_one_that_ran_before_is_compiled_again_though_its_first_compile_is_not_in_the_trace(self) -> None:
+        assert "recompilation" in found(self.steps([4]))
+        assert "first-call-compile" not in found(self.steps([4]))
+
+    def test_another_function_s_first_call_in_a_later_step_is_no_recompilation(self) -> None:
+        findings = found(self.steps([4], function="evaluate"))
+        assert "recompilation" not in findings
+        assert "`evaluate`" in findings["first-call-compile"].title
+        assert "in step 4" in findings["first-call-compile"].title
+
+    def test_several_shapes_in_the_first_step_are_first_calls(self) -> None:
+        scene = self.steps([0])
+        scene.compile(5000, 500, "train_step")
+        scene.compile(7000, 500, "train_step")
+        assert "recompilation" not in found(scene)
+
+    def test_without_steps_compiles_at_the_start_are_no_recompilation(self) -> None:
+        scene = self.steps([0], marked=False)
+        for time in (2000, 4000, 6000, 8000):
+            scene.compile(time, 1000, "broadcast_in_dim")
+        assert "recompilation" not in found(scene)
+        assert "recompilation" in found(self.steps([0, 2, 4, 6], marked=False))
+
+    def test_programs_of_the_cache_are_told_as_such(self) -> None:
+        scene = Scene()
+        dispatches = loop(scene, 4, dispatch_us=30_000)
+        scene.compile(dispatches[0] + 100, 20_000, "train_step", Phase.CACHE_READ)
+        assert "from the cache" in found(scene)["first-call-compile"].title
+
+
+class TestHostBound:
+    def test_annotated_work_is_named(self) -> None:
+        scene = Scene()
+        loop(scene, host_us=20_000, work="load_batch")
+        findings = found(scene)
+        finding = findings["host-starves-device"]
+        assert "`load_batch` is where the time goes" in finding.title
+        assert finding.lost_ms == pytest.approx(6 * 20.0, rel=0.01)
+        assert findings["device-idle"].level is Level.PROBLEM
+        assert "sync-every-step" not in findings  # the host is what takes longer: waiting costs little
+
+    def test_the_innermost_name_that_covers_it_is_the_one(self) -> None:
+        scene = Scene()
+        for start in loop(scene, host_us=20_000, work="prepare"):
+            scene.annotation(start - 19_500, 19_000, "decode_jpeg")
+        assert "`decode_jpeg`" in found(scene)["host-starves-device"].title
+
+    def test_a_python_function_is_named_where_nothing_is_annotated(self) -> None:
+        scene = Scene()
+        for start in loop(scene, host_us=20_000):
+            scene.python(start - 20_000, 20_000, "loader.py:12 next_batch")
+            scene.python(start - 19_000, 18_900, "time sleep")
+        finding = found(scene)["host-starves-device"]
+        assert "`next_batch`" in finding.title
+        assert any("slept" in sentence for sentence in finding.evidence)
+
+    def test_unseen_work_is_told_without_a_name(self) -> None:
+        scene = Scene()
+        loop(scene, host_us=20_000)
+        finding = found(scene)["host-starves-device"]
+        assert "does not show in what" in finding.title
+        assert any("TraceAnnotation" in advice for advice in finding.next)
+
+    def test_a_short_silence_is_no_accusation(self) -> None:
+        scene = Scene()
+        loop(scene, host_us=600)
+        assert "host-starves-device" not in found(scene)
+
+    def test_work_beside_a_busy_device_costs_nothing(self) -> None:
+        scene = Scene()
+        for start in loop(scene, device_us=30_000):
+            scene.annotation(start + 200, 25_000, "load_batch")
+        findings = found(scene)
+        assert "host-starves-device" not in findings
+        assert "nothing-wrong" in findings
+
+    def test_another_thread_s_work_is_not_blamed_while_the_leading_one_dispatches(self) -> None:
+        scene = Scene()
+        loop(scene, dispatch_us=8000, device_us=2000)
+        scene.annotation(1000, 60_000, "prefetch", thread=WORKER)
+        assert "host-starves-device" not in found(scene)
+
+    def test_garbage_collection_is_named(self) -> None:
+        scene = Scene()
+        for start in loop(scene, host_us=30_000):
+            scene.python(start - 30_000, 29_000, "gc collect")
+        finding = found(scene)["host-starves-device"]
+        assert "garbage collection" in finding.title
+        assert any("gc.freeze" in advice for advice in finding.next)
+
+    def test_an_epoch_around_the_steps_tells_nothing(self) -> None:
+        scene = Scene()
+        loop(scene, host_us=20_000)
+        scene.annotation(500, 400_000, "epoch")
+        assert "epoch" not in found(scene)["host-starves-device"].title
+
+
+class TestSmallWork:
+    @staticmethod
+    def eager(per_step: int, device_us: float = 1.0, modules: int = 3, *, marked: bool = True) -> Scene:
+        scene = Scene()
+        time = 1000.0
+        for number in range(4):
+            start = time
+            for operation in range(per_step):
+                name = ("sin", "multiply", "add", "tanh")[operation % modules]
+                scene.dispatch(time, 40, name)
+                scene.kernel(
+                    time + 45, device_us, f"wrapped_{name}", f"jit_{name}", program=operation % modules
+                )
+                time += 60 if device_us < 50 else device_us
+            if marked:
+                scene.step(start, time - start, number, "chain")
+        return scene
+
+    def test_many_operations_of_python_are_named(self) -> None:
+        findings = found(self.eager(50))
+        finding = findings["eager-dispatch"]
+        assert "50 operations a step" in finding.title
+        assert "`sin`, `multiply` and `add`" in finding.title
+        assert "`chain`" in finding.evidence[1]
+        assert "tiny-kernels" not in findings
+        assert "batch-too-small" not in findings
+
+    def test_large_operations_one_by_one_keep_the_device_busy(self) -> None:
+        findings = found(self.eager(50, device_us=2000.0))
+        assert "eager-dispatch" not in findings
+        assert "nothing-wrong" in findings
+
+    def test_a_few_belong_to_any_step(self) -> None:
+        findings = found(self.eager(5))
+        assert "eager-dispatch" not in findings
+        assert "batch-too-small" in findings
+
+    def test_one_small_function_called_again_and_again_may_be_the_step_itself(self) -> None:
+        assert "eager-dispatch" not in found(self.eager(20, modules=1, marked=False))
+        assert "eager-dispatch" in found(self.eager(20, modules=4, marked=False))
+
+    @staticmethod
+    def compiled(kernels: int, kernel_us: float, gap_us: float, *, distinct: int = 4) -> Scene:
+        scene = Scene()
+        time = 1000.0
+        for number in range(3):
+            start = time
+            scene.dispatch(time, kernels * (kernel_us + gap_us) + 100, "rnn")
+            time += 80
+            scene.kernel(time, kernel_us, "prologue", "jit_rnn")
+            time += kernel_us
+            for index in range(kernels):
+                scene.kernel(time, kernel_us, f"fusion.{index % distinct}", "jit_rnn")
+                time += kernel_us + gap_us
+            scene.step(start, time + 50 - start, number, "rnn")
+            time += 60
+        return scene
+
+    def test_many_tiny_kernels_of_one_program_are_told_from_operations_of_python(self) -> None:
+        findings = found(self.compiled(400, 1.0, 4.0))
+        assert "401 tiny kernels" in findings["tiny-kernels"].title
+        assert "in a loop" in findings["tiny-kernels"].title
+        assert any("unroll" in advice for advice in findings["tiny-kernels"].next)
+        assert "eager-dispatch" not in findings
+
+    def test_without_a_loop_it_is_told_differently(self) -> None:
+        finding = found(self.compiled(400, 1.0, 4.0, distinct=400))["tiny-kernels"]
+        assert "loop" not in finding.title
+        assert not any("unroll" in advice for advice in finding.next)
+
+    def test_fewer_larger_kernels_that_wait_for_their_launch(self) -> None:
+        findings = found(self.compiled(60, 15.0, 12.0))
+        assert "launch-bound" in findings
+        assert "tiny-kernels" not in findings
+
+    def test_kernels_back_to_back_are_nothing(self) -> None:
+        findings = found(self.compiled(400, 50.0, 1.0))
+        assert not {"tiny-kernels", "launch-bound"} & set(findings)
+
+    def test_a_step_smaller_than_its_dispatch(self) -> None:
+        scene = Scene()
+        loop(scene, dispatch_us=300, device_us=40, wake_us=10)
+        assert "too small for this device" in found(scene)["batch-too-small"].title
+        scene = Scene()
+        loop(scene, dispatch_us=300, device_us=400, wake_us=10)
+        assert "batch-too-small" not in found(scene)
+
+
+class TestWaiting:
+    @pytest.mark.parametrize(("device_us", "named"), [(2000.0, True), (20_000.0, False)])
+    def test_waiting_in_each_step_matters_where_steps_are_short(self, device_us: float, named: bool) -> None:
+        scene = Scene()
+        loop(scene, dispatch_us=300, device_us=device_us, wake_us=300)
+        findings = found(scene)
+        assert ("sync-every-step" in findings) is named
+        if named:
+            assert findings["sync-every-step"].lost_ms == pytest.approx(6 * 0.6, rel=0.02)
+        else:
+            assert "nothing-wrong" in findings
+
+    def test_our_own_fence_is_not_the_user_s_waiting(self) -> None:
+        scene = Scene()
+        for start in loop(scene, dispatch_us=300, device_us=2000, wake_us=300):
+            scene.dispatch(start + 320, 20, "jaxprof_fence")
+            scene.kernel(start + 2301, 1, "fence", "jit_jaxprof_fence")
+        diagnosis = diagnose(scene.timeline())
+        assert "sync-every-step" not in {finding.id for finding in diagnosis.findings}
+        assert all("fence" not in row["name"] for row in diagnosis.summary["tables"]["kernels"])
+        assert diagnosis.summary["timeline"]["devices"][0]["ops"] == 24
+
+    def test_one_slow_step_is_not_every_step(self) -> None:
+        scene = Scene()
+        loop(scene, 10, dispatch_us=100, device_us=10_000, wake_us=100)
+        last = scene.timeline().recorded_ns[1] / 1e3
+        scene.dispatch(last + 10, 100)
+        scene.kernel(last + 110, 10_000)
+        scene.step(last + 5, 80_000, 10)
+        assert "sync-every-step" not in found(scene)
+
+    @staticmethod
+    def reading(size_bytes: int = 4, module: str = "") -> Scene:
+        scene = Scene()
+        for start in loop(scene, dispatch_us=100, device_us=200, wake_us=400):
+            scene.range(start + 150, 500, "np.asarray(jax.Array)")
+            scene.copy(start + 350, 2, CopyKind.DEVICE_TO_HOST, size_bytes, module=module)
+        return scene
+
+    def test_reading_a_value_in_each_step(self) -> None:
+        finding = found(self.reading())["device-to-host-read"]
+        assert "in every step" in finding.title
+        assert "6 copies of 4 B" in finding.evidence[0]
+
+    def test_how_it_is_read_is_told_where_python_is_traced(self) -> None:
+        scene = self.reading()
+        scene.python(1150, 500, "array.py:293 __float__")
+        assert "(float(x))" in found(scene)["device-to-host-read"].title
+
+    def test_a_copy_that_a_program_makes_itself_is_no_read(self) -> None:
+        assert "device-to-host-read" not in found(self.reading(module="jit_train_step"))
+
+    def test_a_read_is_told_by_its_copy_alone(self) -> None:
+        scene = Scene(source=Source.NSIGHT)
+        for start in loop(scene, dispatch_us=100, device_us=300, wake_us=300):
+            scene.copy(start + 450, 2, CopyKind.DEVICE_TO_HOST, 4)
+        assert "device-to-host-read" in found(scene)
+
+    def test_reading_what_is_long_there_costs_little(self) -> None:
+        scene = Scene()
+        for start in loop(scene, dispatch_us=100, device_us=20_000, wake_us=50):
+            scene.range(start + 200, 30, "np.asarray(jax.Array)")
+            scene.copy(start + 210, 2, CopyKind.DEVICE_TO_HOST, 4)
+        findings = found(scene)
+        assert findings.get("device-to-host-read") is None
+        assert "nothing-wrong" in findings
+
+
+class TestCopies:
+    @staticmethod
+    def feeding(size_bytes: int, copy_us: float, staging_us: float = 0.0) -> Scene:
+        scene = Scene()
+        for start in loop(scene, dispatch_us=200 + staging_us + copy_us, device_us=5000):
+            if staging_us:
+                scene.range(start + 100, staging_us, "Transpose::Execute", thread=WORKER)
+            scene.copy(start + 100 + staging_us, copy_us, CopyKind.HOST_TO_DEVICE, size_bytes)
+        return scene
+
+    def test_data_of_each_step_from_numpy(self) -> None:
+        finding = found(self.feeding(128 * 2**20, 2400, 20_000))["host-to-device-copies"]
+        assert "128 MiB" in finding.title
+        assert "pageable memory, through a pinned buffer" in finding.title
+        assert finding.lost_ms == pytest.approx(6 * 22.4, rel=0.02)
+
+    def test_from_pinned_memory(self) -> None:
+        finding = found(self.feeding(128 * 2**20, 2400))["host-to-device-copies"]
+        assert "from pinned memory" in finding.title
+
+    def test_scalars_are_no_data(self) -> None:
+        assert "host-to-device-copies" not in found(self.feeding(4, 2))
+
+    def test_copies_beside_computing_cost_nothing(self) -> None:
+        scene = Scene()
+        for start in loop(scene, device_us=20_000):
+            scene.copy(start + 1000, 4000, CopyKind.HOST_TO_DEVICE, 2**28)
+        assert "host-to-device-copies" not in found(scene)
+
+    def test_data_that_is_read_in_each_step(self) -> None:
+        scene = Scene()
+        for start in loop(scene, device_us=5000, wake_us=5000):
+            scene.copy(start + 5200, 4000, CopyKind.DEVICE_TO_HOST, 2**28)
+        assert "256 MiB are copied from the device to the host" in found(scene)["device-to-host-copies"].title
+
+    def test_layout_changes(self) -> None:
+        scene = Scene()
+        for start in loop(scene, device_us=6000, wake_us=3000):
+            scene.kernel(start + 6100, 2000, "input_transpose_fusion.3")
+        assert "`input_transpose_fusion.3`" in found(scene)["device-copies"].evidence[1]
+        scene = Scene()
+        for start in loop(scene, device_us=6000, wake_us=3000):
+            scene.kernel(start + 6100, 2000, "gemm_transpose_free")
+        assert "device-copies" not in found(scene)
+
+
+class TestInsideAProgram:
+    @pytest.mark.parametrize(
+        ("name", "detail"), [("pure_callback.1", ""), ("Thunk", "hlo_op=pure_callback.1")]
+    )
+    def test_a_callback_holds_the_device_up(self, name: str, detail: str) -> None:
+        scene = Scene()
+        for start in loop(scene, dispatch_us=2500, device_us=3000):
+            scene.kernel(start + 50, 400, "before")
+            scene.range(start + 400, 2000, name, detail=detail)
+        finding = found(scene)["host-callback"]
+        assert "in every step" in finding.title
+        assert finding.lost_ms == pytest.approx(6 * 1.95, rel=0.02)
+
+    def test_a_callback_beside_a_busy_device_costs_nothing(self) -> None:
+        scene = Scene()
+        for start in loop(scene, device_us=30_000):
+            scene.range(start + 400, 2000, "debug_callback.1")
+        assert "host-callback" not in found(scene)
+
+    def test_xla_s_own_callbacks_are_none(self) -> None:
+        scene = Scene()
+        for start in loop(scene, dispatch_us=3000, device_us=3000):
+            scene.range(start + 400, 2000, "ThenExecuteCallback:GetEventForComputeStreamSyncPoint")
+        assert "host-callback" not in found(scene)
+
+
+class TestSeveralDevices:
+    @staticmethod
+    def parallel(
+        exposed_us: float, hidden_us: float, slow: float = 1.0, talk: tuple[float, ...] = ()
+    ) -> Scene:
+        scene = Scene(devices=2)
+        time = 1000.0
+        for number in range(6):
+            scene.dispatch(time, 100)
+            for device in (0, 1):
+                compute = 3000 * (slow if device else 1.0)
+                scene.kernel(time + 100, compute, device=device)
+                scene.collective(
+                    time + 100 + compute - hidden_us,
+                    hidden_us + exposed_us + (talk[device] if talk else 0),
+                    device,
+                )
+            duration = 200 + 3000 * slow + exposed_us + max(talk, default=0)
+            scene.step(time, duration, number)
+            time += duration + 20
+        return scene
+
+    def test_exposed_collectives(self) -> None:
+        finding = found(self.parallel(1500, 100))["exposed-collectives"]
+        assert finding.level is Level.PROBLEM
+        assert finding.lost_ms == pytest.approx(6 * 1.5, rel=0.01)
+        assert "12 x `all-reduce`" in finding.evidence[1]
+
+    def test_hidden_ones_are_none(self) -> None:
+        assert "exposed-collectives" not in found(self.parallel(10, 1500))
+
+    def test_a_device_that_computes_longer(self) -> None:
+        finding = found(self.parallel(100, 0, slow=1.5))["straggler"]
+        assert "GPU 1 computes 50 % longer" in finding.title
+        assert "straggler" not in found(self.parallel(100, 0, slow=1.02))
+
+    def test_a_device_that_comes_late_is_told_by_the_others_waits(self) -> None:
+        finding = found(self.parallel(100, 0, talk=(1500.0, 0.0)))["straggler"]
+        assert "GPU 1 comes late" in finding.title
+
+    def test_devices_of_different_programs_are_not_compared(self) -> None:
+        scene = Scene(devices=2)
+        loop(scene, device_us=5000)
+        for step in range(6):
+            scene.kernel(1200 + 5300 * step, 500, "other", "jit_evaluate", device=1)
+        assert "straggler" not in found(scene)
+
+    def test_a_device_without_any_work_is_not_accused(self) -> None:
+        scene = Scene(devices=2)
+        loop(scene, device_us=20_000)
+        findings = found(scene)
+        assert "nothing-wrong" in findings
+        assert "device-idle" not in findings
+
+
+class TestMemory:
+    @pytest.mark.parametrize(("in_use", "named"), [(95_000_000_000, True), (70_000_000_000, False)])
+    def test_nearly_full(self, in_use: int, named: bool) -> None:
+        scene = Scene()
+        loop(scene, device_us=20_000)
+        scene.memory(5000, in_use)
+        findings = found(scene)
+        assert ("memory-pressure" in findings) is named
+        if named:
+            assert "95.0 of 100.0 GB" in findings["memory-pressure"].title
+            assert findings["memory-pressure"].lost_ms is None
+
+    def test_what_was_held_after_the_steps_does_not_count(self) -> None:
+        scene = Scene()
+        loop(scene, device_us=20_000)
+        scene.memory(5000, 10_000_000_000)
+        scene.memory(900_000, 99_000_000_000)
+        assert "memory-pressure" not in found(scene)
+
+
+class TestRecording:
+    def test_graphs_hide_their_kernels(self) -> None:
+        scene = Scene(source=Source.NSIGHT)
+        time = 1000.0
+        for number in range(5):
+            scene.kernel(time, 3000, "graph", kind=OpKind.GRAPH)
+            scene.step(time - 10, 3050, number)
+            time += 3100
+        assert "100 %" in found(scene)["hidden-in-graphs"].title
+
+    def test_no_steps(self) -> None:
+        scene = Scene()
+        loop(scene, marked=False, device_us=20_000, wake_us=10)
+        findings = found(scene)
+        assert {"no-step-markers", "nothing-wrong"} <= set(findings)
+        assert any("StepTraceAnnotation" in advice for advice in findings["no-step-markers"].next)
+
+    def test_steps_that_end_before_their_work(self) -> None:
+        scene = Scene()
+        for step in range(6):
+            scene.dispatch(1000 + 200 * step, 150)
+            scene.step(1000 + 200 * step, 190, step)
+            scene.kernel(1200 + 10_000 * step, 9990)
+        findings = found(scene)
+        assert findings["steps-end-early"].level is Level.NOTE
+        assert "nothing-wrong" in findings
+        loop(scene := Scene(), device_us=20_000)
+        assert "steps-end-early" not in found(scene)
+
+    def test_the_python_tracer_s_cost(self) -> None:
+        scene = Scene()
+        loop(scene, 6, device_us=2000)
+        for call in range(5000):
+            scene.python(1100 + call * 2, 1, f"module.py:{call % 7} function")
+        assert "about" in found(scene)["profiler-overhead"].title
+        scene = Scene()
+        for start in loop(scene, 6, device_us=2000):
+            scene.range(start, 10, "train.py:3 main", RangeKind.PYTHON)
+        assert "profiler-overhead" not in found(scene)
+
+    def test_dropped_events(self) -> None:
+        scene = Scene()
+        loop(scene)
+        scene.dropped_events = 1234
+        assert "1,234 events" in found(scene)["dropped-events"].title
+
+    def test_a_cpu_is_accused_of_nothing_that_can_t_be_known(self) -> None:
+        scene = Scene(devices=0)
+        scene.blind = frozenset({"devices", "allocator"})
+        for step in range(5):
+            scene.dispatch(1000 + 30_000 * step, 100)
+            scene.annotation(2000 + 30_000 * step, 25_000, "load")
+            scene.step(1000 + 30_000 * step, 29_000, step)
+        diagnosis = diagnose(scene.timeline())
+        assert {finding.id for finding in diagnosis.findings} == {"no-device-activity"}
+        assert diagnosis.summary["steps"]["count"] == 5
+        assert diagnosis.summary["steps"]["parts"] is None
+        assert diagnosis.summary["timeline"]["busy_share"] is None
+
+    def test_a_cpu_s_compiles_are_told(self) -> None:
+        scene = Scene(devices=0)
+        scene.blind = frozenset({"devices"})
+        for step in range(5):
+            scene.dispatch(1000 + 30_000 * step, 25_000, "f")
+            scene.compile(1100 + 30_000 * step, 24_000, "f")
+            scene.step(1000 + 30_000 * step, 29_000, step)
+        assert "4 times between steps" in found(scene)["recompilation"].title
+
+    def test_nothing_at_all(self) -> None:
+        diagnosis = diagnose(Scene().timeline())
+        assert [finding.id for finding in diagnosis.findings] == ["no-device-activity"]
