@@ -1,4 +1,4 @@
-"""A record's findings as a block: the most costly first, the first problem opened."""
+"""A record's findings as a block: the most costly first, the first that is no mere note opened."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ def block(findings: Sequence[Data]) -> Findings | None:
     if not findings:
         return None
     shown = [_finding(finding) for finding in findings[:MAX_FINDINGS]]
-    first = next((number for number, one in enumerate(shown) if one.level == "problem"), 0)
-    shown[first] = replace(shown[first], is_open=True)
+    first = next((number for number, one in enumerate(shown) if one.level != "note"), None)
+    if first is not None:
+        shown[first] = replace(shown[first], is_open=True)
     hidden = len(findings) - len(shown)
     return Findings("Findings", shown, f"and {hidden} more: see the record's findings" if hidden > 0 else "")
 

@@ -193,7 +193,7 @@ class _Session:
         self.started_ns = time.perf_counter_ns()
         self.first_input = len(inputs(shell))
 
-    def finish(self, outcome: Outcome, display: Display) -> Record:
+    def finish(self, outcome: Outcome, display: Display, *, diagnose: bool = True) -> Record:
         """Publish the capture; its cells are those that ran since the start."""
         _Session.open = None
         atexit.unregister(self.at_exit)
@@ -201,14 +201,15 @@ class _Session:
         outcome.wall_label = "from start to stop"
         outcome.notices[:0] = self.notices
         source = Source(notebook_name(), self.magic, "\n\n".join(cells))
-        return self.trace.finish(outcome, source, say=display.say)
+        return self.trace.finish(outcome, source, say=display.say, diagnose=diagnose)
 
     def at_exit(self) -> None:
         """Keep a trace that nobody stopped, when the kernel ends in order."""
         outcome = Outcome(Status.INTERRUPTED, "The kernel ended before %jaxtrace stop.")
         outcome.wall_ms = (time.perf_counter_ns() - self.started_ns) / 1e6
         with contextlib.suppress(StoreError):
-            self.finish(outcome, Display(self.shell, show_card=False))
+            # Whoever ends the kernel waits some seconds only before killing it.
+            self.finish(outcome, Display(self.shell, show_card=False), diagnose=False)
 
 
 def _start(shell: InteractiveShell, line: str) -> None:

@@ -14,7 +14,7 @@ MAX_DURATION_MS = 3_600_000
 _BARE_PYTHON_LEVEL = 1
 
 HELP = """\
-Trace a cell with JAX's profiler and keep the trace for XProf.
+Trace a cell with JAX's profiler, tell what costs time in it, and keep the trace for XProf.
 
     %%jaxtrace [NAME] [options]         trace the cell below
     %jaxtrace start [NAME] [options]    trace all cells until %jaxtrace stop
@@ -53,7 +53,7 @@ Where it goes
   --perfetto            write perfetto_trace.json.gz too, for https://ui.perfetto.dev
                         (at most 1,000,000 events)
   --dir DIR             keep the capture in DIR instead of the sidebar's list
-  --save VAR            set VAR to the capture: VAR.summary, VAR.steps, VAR.file('xplane')
+  --save VAR            set VAR to the capture: VAR.findings, VAR.steps, VAR.summary
   --no-card             show no card
 
 Other programs

@@ -76,6 +76,13 @@ def diagnosed(
         )
 
 
+def read_later(reference: str) -> str:
+    """Say how to have a trace read that was not, since its kernel was ending and might have been killed."""
+    return (
+        f"The trace was not read for steps and findings yet: %jaxprof report {shlex.quote(reference)} does."
+    )
+
+
 def exceeds_json(timeline: Timeline) -> bool:
     """Tell whether there are more events than the trace viewer's JSON form holds."""
     rows = (timeline.ops, timeline.ranges, timeline.calls, timeline.steps)

@@ -14,7 +14,7 @@ from jupyterlab_jaxprof.captures import Draft, Record, Status, StoreError
 from jupyterlab_jaxprof.reports import Examined
 
 from . import surroundings
-from .contents import JSON_EVENT_LIMIT, diagnosed, exceeds_json, look_at
+from .contents import JSON_EVENT_LIMIT, diagnosed, exceeds_json, look_at, read_later
 from .interrupts import HeldInterrupts
 from .perfetto import FILE_NAME, write_perfetto
 from .profiler import AlreadyRunning, GivenUp, Profiler, ProfilerError, StoppedByCell
@@ -103,7 +103,9 @@ class Trace:
                 "and JAX can only take one at a time."
             )
 
-    def finish(self, outcome: Outcome, source: Source, *, say: Callable[[str], None]) -> Record:
+    def finish(
+        self, outcome: Outcome, source: Source, *, say: Callable[[str], None], diagnose: bool = True
+    ) -> Record:
         """Stop, look at what was written, and publish the capture, whatever went wrong with the trace.
 
         Ctrl-C is held back meanwhile, and told in `interrupted`. Raises StoreError when the capture can't be
@@ -112,7 +114,7 @@ class Trace:
         with HeldInterrupts() as held:
             Trace.running = None
             try:
-                record = self._finish(outcome, source, say)
+                record = self._finish(outcome, source, say, diagnose=diagnose)
             except OSError as error:
                 self.draft.discard()
                 raise StoreError(
@@ -122,13 +124,18 @@ class Trace:
         self.interrupted |= held.count > 0
         return record
 
-    def _finish(self, outcome: Outcome, source: Source, say: Callable[[str], None]) -> Record:
+    def _finish(
+        self, outcome: Outcome, source: Source, say: Callable[[str], None], *, diagnose: bool
+    ) -> Record:
         written = self._stop(outcome, say)
         traces = settle(self._writing, self.draft, outcome, written=written)
         if self._perfetto:
             self._add_perfetto(outcome)
         environment = surroundings.trace_environment()
-        examined, problem = diagnosed(traces, self.draft.reference, say=say)
+        if diagnose:
+            examined, problem = diagnosed(traces, self.draft.reference, say=say)
+        else:
+            examined, problem = None, read_later(self.draft.reference) if traces else ""
         outcome.notices = [
             *surroundings.notices_before(os.environ),
             *self._profiler.notices,
