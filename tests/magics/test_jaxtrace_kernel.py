@@ -11,6 +11,7 @@ import jax
 import pytest
 
 from jupyterlab_jaxprof.captures import Status, Store
+from jupyterlab_jaxprof.reports import report
 from tests.support.kernels import running_kernel
 
 SETUP = (
@@ -175,3 +176,7 @@ def test_a_kernel_that_ends_keeps_the_trace_that_runs(tmp_path):
     assert (record.name, record.status) == ("left", Status.INTERRUPTED)
     assert record.reason == "The kernel ended before %jaxtrace stop."
     assert record.xprof_run is not None
+    assert record.notices[-1] == (
+        "The trace was not read for steps and findings yet: %jaxprof report left does."
+    )
+    assert report(store, "left").record.summary["timeline"]["source"] == "xplane"
