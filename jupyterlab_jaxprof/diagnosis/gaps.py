@@ -209,7 +209,11 @@ def _gaps_by_neighbours(timeline: Timeline, use: DeviceUse, host: HostUse, progr
 
 
 def who(
-    timeline: Timeline, rows: NDArray[np.intp], pieces: Intervals, *, at_least: float = 0.8
+    timeline: Timeline,
+    rows: NDArray[np.intp],
+    pieces: Intervals,
+    *,
+    at_least: float = thresholds.INNERMOST_SHARE,
 ) -> list[tuple[str, float]]:
     """Give the names of the host ranges that cover some time, with how much (ns), the best one first.
 

@@ -10,6 +10,7 @@ import numpy as np
 from jupyterlab_jaxprof.timeline.intervals import Intervals
 from jupyterlab_jaxprof.timeline.model import Floats
 
+from . import thresholds
 from .analysis import Analysis
 from .gaps import Cause, who
 from .units import milliseconds, names
@@ -19,9 +20,6 @@ _PARTS = ("compute", "copy", "collective", "host", "idle")
 #: What the host is seen to do while a device rests; waiting and what isn't shown is 'idle'.
 _HOST = tuple(cause for cause in Cause if cause not in (Cause.KERNELS, Cause.WAIT, Cause.UNSEEN))
 _MAX_DURATIONS = 10_000
-_SLOWEST = 5
-# A step that is longer than the median by less than this is not slow
-_SLOWER = 1.1
 
 
 @dataclass(frozen=True)
@@ -89,7 +87,11 @@ def step_summary(analysis: Analysis) -> dict[str, Any] | None:
 def _slowest(analysis: Analysis, steps: StepTable) -> list[dict[str, Any]]:
     duration = steps.duration_ns
     median = float(np.median(duration))
-    slow = [int(i) for i in np.argsort(-duration, kind="stable")[:_SLOWEST] if duration[i] > _SLOWER * median]
+    slow = [
+        int(i)
+        for i in np.argsort(-duration, kind="stable")[: thresholds.SLOWEST]
+        if duration[i] > thresholds.SLOW_STEP * median
+    ]
     if not slow:
         return []
     middle = int(np.argsort(duration, kind="stable")[(len(steps) - 1) // 2])
@@ -123,7 +125,7 @@ def _why(analysis: Analysis, steps: StepTable, index: int, middle: int) -> str:
                 more[cause.value] = float(both[0] - both[1])
     what = max(more, key=lambda key: more[key])
     extra = float(ends[0] - starts[0] - (ends[1] - starts[1]))
-    if more[what] < 0.3 * extra:
+    if more[what] < thresholds.NAMING_SHARE * extra:
         return "Nothing that the trace shows was much different."
     longer = milliseconds(more[what])
     if what == "compile":
@@ -154,4 +156,4 @@ def _named(analysis: Analysis, start_ns: float, end_ns: float) -> str:
     host = analysis.host
     idle = analysis.devices[0].idle.clip(start_ns, end_ns)
     found = who(analysis.timeline, host.annotations, idle)
-    return f" (`{found[0][0]}`)" if found and found[0][1] > 0.3 * idle.total_ns else ""
+    return f" (`{found[0][0]}`)" if found and found[0][1] > thresholds.NAMING_SHARE * idle.total_ns else ""

@@ -23,6 +23,19 @@ EVERY_STEP_SHARE = 0.8
 #: Two steps don't make a habit.
 FEWEST_STEPS = 3
 
+#: Compiles of one function that lie within less of the window are those of a program that starts.
+RECOMPILING_SPREAD_SHARE = 0.5
+
+#: A name must cover so much of some time to stand for it; of those that cover nearly as much as the best does,
+#: the innermost tells most.
+NAMING_SHARE = 0.3
+INNERMOST_SHARE = 0.8
+#: What is less of a whole than this isn't worth a sentence.
+SMALL_PART = 0.1
+
+#: A step is slow when it is so many times longer than the median one.
+SLOW_STEP = 1.1
+
 #: What host and driver need to wake up after the device has finished: mostly 0.1 to 0.6 ms, up to 1.4 ms were
 #: measured. Silence of the host that outlasts the device by more is work that the trace does not show.
 LONGEST_WAKE_NS = 2e6
@@ -54,6 +67,8 @@ KERNEL_GAP_NS = 10e3
 
 #: Scalars and shapes are copied in almost any step and cost a latency, not a bandwidth: data starts here.
 DATA_BYTES_PER_STEP = 16 * 1024
+#: Copies of which so much runs beside computing are hidden.
+HIDDEN_COPY_SHARE = 0.5
 #: A value that `float`, `print` or `if` reads: a scalar or a few of them.
 SCALAR_BYTES = 256
 
@@ -72,6 +87,7 @@ PYTHON_CALL_COST_NS = 700.0
 
 #: How many findings, ranges and rows are worth showing.
 RANGES = 5
+SLOWEST = 5
 ROWS = 30
 LANE_INTERVALS = 300
 DRAWN_GAPS = 12

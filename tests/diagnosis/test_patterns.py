@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import ModuleType
+
 import pytest
 
-from jupyterlab_jaxprof.diagnosis import Finding, Level, diagnose
+from jupyterlab_jaxprof.diagnosis import Finding, Level, diagnose, patterns
+from jupyterlab_jaxprof.diagnosis.patterns import nothing_wrong
 from jupyterlab_jaxprof.timeline.model import CopyKind, OpKind, Phase, RangeKind, Source
 from tests.support.timelines import WORKER, Scene, loop
+
+DOCS = Path(__file__).parents[2] / "docs" / "patterns"
 
 
 def found(scene: Scene) -> dict[str, Finding]:
@@ -507,3 +513,17 @@ class TestRecording:
     def test_nothing_at_all(self) -> None:
         diagnosis = diagnose(Scene().timeline())
         assert [finding.id for finding in diagnosis.findings] == ["no-device-activity"]
+
+
+def test_every_pattern_has_its_page() -> None:
+    ids = {
+        value
+        for module in vars(patterns).values()
+        if isinstance(module, ModuleType)
+        for name, value in vars(module).items()
+        if name.isupper() and isinstance(value, str) and not name.startswith("_")
+    } | {nothing_wrong.ID}
+    pages = {path.stem for path in DOCS.glob("*.md")} - {"README"}
+    assert ids == pages
+    index = (DOCS / "README.md").read_text()
+    assert all(f"({one}.md)" in index for one in ids)

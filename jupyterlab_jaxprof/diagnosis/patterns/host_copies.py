@@ -11,13 +11,11 @@ from jupyterlab_jaxprof.timeline.model import CopyKind, HostMemory, OpKind, Sour
 from ..analysis import Analysis
 from ..finding import Finding, Level
 from ..gaps import Cause
-from ..thresholds import DATA_BYTES_PER_STEP, IDLE_NOTE_SHARE, LEAST_NOTE_SHARE
+from ..thresholds import DATA_BYTES_PER_STEP, HIDDEN_COPY_SHARE, IDLE_NOTE_SHARE, LEAST_NOTE_SHARE
 from ..units import count, milliseconds, percent, size
 
 TO_DEVICE = "host-to-device-copies"
 TO_HOST = "device-to-host-copies"
-# Copies of which so much runs beside computing are hidden
-_HIDDEN_SHARE = 0.5
 
 
 def find(analysis: Analysis) -> list[Finding]:
@@ -48,7 +46,7 @@ def _direction(analysis: Analysis, kind: CopyKind) -> Finding | None:
     lost_ns = exposed_ns + analysis.idle_ns(cause)
     level = analysis.level(lost_ns)
     if level is None:
-        hidden = exposed_ns < (1 - _HIDDEN_SHARE) * copying
+        hidden = exposed_ns < (1 - HIDDEN_COPY_SHARE) * copying
         least = analysis.share(lost_ns) < LEAST_NOTE_SHARE
         if hidden or least or 1 - analysis.busy_share < IDLE_NOTE_SHARE:
             return None

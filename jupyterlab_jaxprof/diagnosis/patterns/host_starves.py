@@ -12,7 +12,7 @@ from jupyterlab_jaxprof.timeline.intervals import NONE, Intervals
 from ..analysis import Analysis
 from ..finding import Finding
 from ..gaps import HOST_WORK, Cause, who
-from ..thresholds import FEWEST_STEPS
+from ..thresholds import FEWEST_STEPS, NAMING_SHARE, SMALL_PART
 from ..units import milliseconds, percent
 
 ID = "host-starves-device"
@@ -24,7 +24,7 @@ def find(analysis: Analysis) -> list[Finding]:
     """Tell where the host spends the time in which the device has nothing to do."""
     lost_ns = analysis.idle_ns(*HOST_WORK)
     level = analysis.level(lost_ns)
-    if not analysis.devices or level is None or lost_ns < 0.1 * analysis.idle_ns(*Cause):
+    if not analysis.devices or level is None or lost_ns < SMALL_PART * analysis.idle_ns(*Cause):
         return []
     pieces = _pieces(analysis)
     name, evidence = _where(analysis, pieces)
@@ -74,7 +74,7 @@ def _where(analysis: Analysis, pieces: Intervals) -> tuple[str, list[str]]:
     name = ""
     total = pieces.total_ns
     annotated = who(timeline, host.annotations, pieces)
-    if annotated and annotated[0][1] >= 0.3 * total:
+    if annotated and annotated[0][1] >= NAMING_SHARE * total:
         name = f"`{annotated[0][0]}`"
         evidence.append(
             f"{name} covers {milliseconds(annotated[0][1])} of the {milliseconds(total)} in which the "
@@ -84,20 +84,20 @@ def _where(analysis: Analysis, pieces: Intervals) -> tuple[str, list[str]]:
         if calls:
             evidence.append(calls)
     frames = who(timeline, _written_in_python(analysis, host.working_frames), pieces)
-    if frames and frames[0][1] >= 0.3 * total:
+    if frames and frames[0][1] >= NAMING_SHARE * total:
         shown = frames[0][0]
         evidence.append(f"Python was in `{shown}` for {milliseconds(frames[0][1])} of it.")
         name = name or f"`{shown.rsplit(' ', 1)[-1]}`"
     slept = analysis.idle_ns(Cause.SLEEP)
-    if slept >= 0.1 * total:
+    if slept >= SMALL_PART * total:
         evidence.append(f"{milliseconds(slept)} of it the host slept (`time.sleep`).")
         name = name or "`time.sleep`"
     collected = analysis.idle_ns(Cause.COLLECTING)
-    if collected >= 0.1 * total:
+    if collected >= SMALL_PART * total:
         evidence.append(f"{milliseconds(collected)} of it was Python's garbage collection.")
         name = name or "Python's garbage collection"
     background = analysis.idle_ns(Cause.BACKGROUND)
-    if background >= 0.1 * total:
+    if background >= SMALL_PART * total:
         evidence.append(f"{milliseconds(background)} of it only another thread was at work.")
     if not name:
         evidence.append(

@@ -9,12 +9,10 @@ from jupyterlab_jaxprof.timeline.intervals import NONE
 from ..analysis import Analysis
 from ..compiles import Compiled
 from ..finding import Finding, Level
-from ..thresholds import FEWEST_STEPS, NOTE_SHARE, PROBLEM_SHARE
+from ..thresholds import FEWEST_STEPS, LEAST_NOTE_SHARE, PROBLEM_SHARE, RECOMPILING_SPREAD_SHARE
 from ..units import count, milliseconds, names, percent
 
 ID = "recompilation"
-# Compiles of one function that fill less of the window than this are those of a program that starts
-_SPREAD_SHARE = 0.5
 
 
 def find(analysis: Analysis) -> list[Finding]:
@@ -27,7 +25,7 @@ def find(analysis: Analysis) -> list[Finding]:
         time = time | one.again_time
     lost_ns = time.total_ns
     share = analysis.share(lost_ns)
-    if share < NOTE_SHARE / 2:
+    if share < LEAST_NOTE_SHARE:
         return []
     again.sort(key=lambda one: -one.again_time.total_ns)
     total = sum(len(one.again) for one in again)
@@ -56,7 +54,7 @@ def _certain(analysis: Analysis, one: Compiled) -> bool:
         return True
     starts = analysis.timeline.compiles.start_ns[one.again]
     spread = float(starts.max() - starts.min())
-    return len(one.again) >= FEWEST_STEPS and spread >= _SPREAD_SHARE * analysis.length_ns
+    return len(one.again) >= FEWEST_STEPS and spread >= RECOMPILING_SPREAD_SHARE * analysis.length_ns
 
 
 def _evidence(analysis: Analysis, one: Compiled) -> str:
