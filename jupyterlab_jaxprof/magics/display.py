@@ -20,6 +20,7 @@ class Display:
 
     def __init__(self, shell: InteractiveShell, *, show_card: bool) -> None:
         self._in_notebook = getattr(shell, "kernel", None) is not None
+        self._colours = str(getattr(shell, "colors", "")).lower()
         self._show_card = show_card
         self._handle: Any = None
         self._said = ""
@@ -59,7 +60,10 @@ class Display:
     @property
     def paper(self) -> cards.Paper:
         """What text is written on: a terminal's width and colours, where there is one."""
-        return cards.PLAIN if self._in_notebook else cards.paper_of(sys.stdout)
+        if self._in_notebook:
+            return cards.PLAIN
+        paper = cards.paper_of(sys.stdout)
+        return cards.Paper(paper.width) if self._colours == "nocolor" else paper
 
     def show(self, bundle: dict[str, Any]) -> None:
         """Show a MIME bundle in place of what stands there in a notebook; in a terminal, below it."""

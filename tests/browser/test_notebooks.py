@@ -10,6 +10,7 @@ from jupyterlab_jaxprof import cards
 from jupyterlab_jaxprof.captures import Store
 from jupyterlab_jaxprof.captures.record import Status
 from tests.support.browser import PATIENCE_MS, Lab, lab_page, save_screenshot, write_notebook
+from tests.support.findings import finding, note, summary
 from tests.support.servers import Server, unpacked
 
 pytestmark = pytest.mark.browser
@@ -22,7 +23,7 @@ def saved_card(server: Server, name: str, extra: str = "") -> str:
     store = Store(server.store)
     with store.begin("trace", "from a saved notebook") as capture:
         unpacked("no_steps", capture.directory / "plugins/profile" / capture.session)
-        record = capture.publish(status=Status.OK)
+        record = capture.publish(status=Status.OK, summary=summary(), findings=[finding(), note()])
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JAXPROF_BASE_URL", "/hub/of/another/")
         bundle = cards.bundle(record, directory=store.directory(record.id), in_store=True)
@@ -41,6 +42,15 @@ def test_card_in_an_untrusted_notebook(lab: Lab, server: Server) -> None:
     card = lab.page.locator(".jp-JaxProf-card .jaxprof-card")
     expect(card).to_contain_text("from a saved notebook")
     assert card.evaluate("card => getComputedStyle(card).borderTopWidth") == "1px"
+    expect(card).to_contain_text("The host starves the device: it waits for load_data")
+    # The sanitizer drops drawings; nothing of their tooltips may be left, and what is folded unfolds.
+    expect(card).to_contain_text("171 ms in 6 gaps")
+    expect(card).not_to_contain_text("idle 28.5 ms: load_data")
+    hint = card.get_by_text("jax.device_put does not wait")
+    expect(hint).to_be_hidden()
+    card.get_by_text("A batch is copied to the device in every step").click()
+    expect(hint).to_be_visible()
+    save_screenshot(lab, "card-untrusted")
     link = card.get_by_role("link", name="Open in XProf")
     address = link.get_attribute("href") or ""
     assert address.startswith(server.url + "jaxprof/xprof?run=")
