@@ -26,7 +26,7 @@ FEWEST_STEPS = 3
 #: Compiles of one function that lie within less of the window are those of a program that starts.
 RECOMPILING_SPREAD_SHARE = 0.5
 
-#: A name must cover so much of some time to stand for it; of those that cover nearly as much as the best does,
+#: A name must cover so much of some time to stand for it; of those that cover nearly as much as the best,
 #: the innermost tells most.
 NAMING_SHARE = 0.3
 INNERMOST_SHARE = 0.8
