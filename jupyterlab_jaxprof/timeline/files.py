@@ -125,10 +125,12 @@ def _kind(file: Path) -> Kind:
         raise ReadError(f"{file} can't be read: {error.strerror or error}.") from None
     if head.startswith(b"SQLite format 3\0"):
         return Kind.SQLITE
+    if head.startswith((b"NVIDIA Tegra Pro", b"U3w[END]NVIDIA N")):  # a report; the stream that it is made of
+        return Kind.REPORT
     for magic, sentence in _MAGIC.items():
         if head.startswith(magic):
             raise ReadError(f"{file} {sentence}.")
-    if file.suffix == ".nsys-rep":
+    if file.suffix in (".nsys-rep", ".qdstrm"):
         return Kind.REPORT
     if file.suffix == ".sqlite":
         return Kind.SQLITE

@@ -23,7 +23,7 @@ from .model import (
     Timeline,
 )
 from .nsight_activity import Activity, Calls, read_activity, read_calls
-from .nsight_database import KNOWN_SCHEMA, Database
+from .nsight_database import KNOWN_SCHEMA, Database, whole_number
 from .nsight_hlo import HloTexts
 from .nsight_host import find_compiles, find_steps, host_ranges, merged
 from .nsight_join import Origins, join, read_nodes
@@ -58,7 +58,7 @@ class _Reader:
         self._export = database.mapping("META_DATA_EXPORT", "EXPORT_META_DATA")
         self._environment = database.mapping("TARGET_INFO_SYSTEM_ENV")
         self._strings = database.strings()
-        self._places = Places(database, self._environment.get("Hostname", ""))
+        self._places = Places(database, self._strings, self._environment.get("Hostname", ""))
 
     def timeline(self) -> Timeline:
         """Read it."""
@@ -131,7 +131,8 @@ class _Reader:
         if table is None or not self._database.has(table, "duration"):
             return None
         return max(
-            (int(row[0] or 0) for row in self._database.rows(f'select duration from "{table}"')), default=0
+            (whole_number(row[0]) for row in self._database.rows(f'select duration from "{table}"')),
+            default=0,
         )
 
     def _recorded(
@@ -148,7 +149,9 @@ class _Reader:
         table = self._database.table("TARGET_INFO_SESSION_START_TIME")
         if table is None or not self._database.has(table, "utcEpochNs"):
             return 0
-        return next((int(row[0] or 0) for row in self._database.rows(f'select utcEpochNs from "{table}"')), 0)
+        return next(
+            (whole_number(row[0]) for row in self._database.rows(f'select utcEpochNs from "{table}"')), 0
+        )
 
     def _versions(self) -> dict[str, str]:
         found = {
@@ -203,7 +206,7 @@ class _Reader:
             blind.add("devices")
         if not len(nvtx) and not len(calls.start):
             blind.add("host")
-        if not domains & _XLA_DOMAINS:
+        if not domains & _XLA_DOMAINS or not self._strings:
             blind.add("compiles")
         if _hides_graphs(activity, calls, self._texts.all()):
             blind.add("graphs")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .build import Texts
 from .model import CopyKind, HostMemory, Numbers, OpKind
-from .nsight_database import Database, IntegerColumn
+from .nsight_database import NO_TIME, Database, IntegerColumn, timed
 from .nsight_places import Places, distinct
 
 # How CUPTI numbers the kinds of copies; 11 to 13 are unified memory's. ENUM_CUDA_MEMCPY_OPER has the same.
@@ -32,7 +32,6 @@ _COPIES = {
 }
 _MEMORIES = {0: HostMemory.PAGEABLE, 1: HostMemory.PINNED, 4: HostMemory.MANAGED, 6: HostMemory.MANAGED}
 _COMMON = ("start", "end", "deviceId", "streamId", "correlationId", "globalPid")
-_NO_TIME = -(1 << 62)  # stands for a NULL time
 _NOT_KNOWN = 1 << 20  # stands for a NULL kind
 _LAUNCH = re.compile(r"(?:cu|cuda)(?:Launch(?!HostFunc)|GraphLaunch)\w*")
 #: nsys keeps the version of the interface that a call has, and leaves it out when it sums up.
@@ -130,11 +129,11 @@ def _read_kind(
         OpKind.SET: ("bytes", "graphNodeId"),
         OpKind.GRAPH: ("graphExecId", "graphId"),
     }[kind]
-    nulls = {"start": _NO_TIME, "end": _NO_TIME, "srcKind": _NOT_KNOWN, "dstKind": _NOT_KNOWN}
+    nulls = {"start": NO_TIME, "end": NO_TIME, "srcKind": _NOT_KNOWN, "dstKind": _NOT_KNOWN}
     read = database.integers(table, *_COMMON, *more, **nulls)
-    timed = (read["start"] > _NO_TIME) & (read["end"] >= read["start"])
-    if not timed.all():
-        read = {column: values[timed] for column, values in read.items()}
+    known = timed(read["start"], read["end"])
+    if not known.all():
+        read = {column: values[known] for column, values in read.items()}
     zeros = np.zeros(len(read["start"]), dtype=np.int64)
     copy_kind, host_memory = _copies(read) if kind == OpKind.COPY else (zeros, zeros)
     node = read.get("graphNodeId", zeros)
@@ -152,10 +151,16 @@ def _read_kind(
         size_bytes=read.get("bytes", zeros),
         copy_kind=copy_kind,
         host_memory=host_memory,
-        correlation=read["correlationId"],
+        correlation=_correlations(read),
         node=node,
         graph=graph,
     )
+
+
+def _correlations(read: Mapping[str, IntegerColumn]) -> IntegerColumn:
+    """Give the numbers that join calls and what they launched; CUPTI's have 32 bits."""
+    numbers = read["correlationId"]
+    return np.where((numbers > 0) & (numbers < 1 << 32), numbers, 0)
 
 
 def _names(
@@ -195,12 +200,12 @@ def read_calls(database: Database, places: Places, texts: Texts, strings: Mappin
     """Read the calls of CUDA's driver and runtime."""
     table = database.table("CUPTI_ACTIVITY_KIND_RUNTIME")
     names = ("start", "end", "globalTid", "correlationId", "nameId")
-    nulls = {"start": _NO_TIME, "end": _NO_TIME}
+    nulls = {"start": NO_TIME, "end": NO_TIME}
     empty = {name: np.zeros(0, dtype=np.int64) for name in names}
     read = empty if table is None else database.integers(table, *names, **nulls)
-    timed = (read["start"] > _NO_TIME) & (read["end"] >= read["start"])
-    if not timed.all():
-        read = {column: values[timed] for column, values in read.items()}
+    known = timed(read["start"], read["end"])
+    if not known.all():
+        read = {column: values[known] for column, values in read.items()}
     found, which = distinct(read["nameId"])
     called = [_API_VERSION.sub("", strings.get(int(one), "")) for one in found]
     launching = np.array([bool(_LAUNCH.fullmatch(one)) for one in called], dtype=np.bool_)
@@ -210,6 +215,6 @@ def read_calls(database: Database, places: Places, texts: Texts, strings: Mappin
         name=texts.numbers(called)[which] if called else np.zeros(0, dtype=np.int32),
         start=read["start"],
         end=read["end"],
-        correlation=read["correlationId"],
+        correlation=_correlations(read),
         launches=launching[which] if called else np.zeros(0, dtype=np.bool_),
     )

@@ -30,6 +30,22 @@ _OURS = re.compile(
 _WAIT_S = 1.0
 
 
+#: Stands for a time that is NULL.
+NO_TIME = -(1 << 62)
+#: Times from here on (104 days) can only be damage: up to it a float64 holds every nanosecond.
+_NEVER = 1 << 53
+
+
+def timed(start: IntegerColumn, end: IntegerColumn) -> NDArray[np.bool_]:
+    """Tell which rows have a beginning and an end after it."""
+    return (start > -_NEVER) & (end < _NEVER) & (end >= start)
+
+
+def whole_number(value: object) -> int:
+    """Give a value of a row as an integer; 0 for what is none (NULL, or damage)."""
+    return int(value) if isinstance(value, int | float) and abs(value) < 1 << 63 else 0
+
+
 @dataclass(frozen=True)
 class _Table:
     name: str
@@ -112,8 +128,11 @@ class Database:
         """Read the texts that other tables name by number."""
         table = self.table("StringIds")
         if table is None:
+            self.lost.append(f"{self.path} lacks the table StringIds, so all names are missing.")
             return {}
-        return {number: str(text) for number, text in self.rows(f'select id, value from "{table}"')}
+        return {
+            whole_number(number): str(text) for number, text in self.rows(f'select id, value from "{table}"')
+        }
 
     def schema(self) -> tuple[int, ...]:
         """Give the version of the layout; empty where the export does not tell."""

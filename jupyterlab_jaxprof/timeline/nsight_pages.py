@@ -74,6 +74,8 @@ class PageFile:
             inside = (level >= 1) & (level <= self._pages)
             whole = whole and bool(inside.all())
             level = level[inside]
+            if len(level) > self._pages:
+                break
             kinds = self._bytes[self._starts(level)]
             if np.all(kinds == _LEAF):
                 return level, whole

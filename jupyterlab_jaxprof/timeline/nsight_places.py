@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .model import Device, Numbers, Thread
 from .nsight_annotations import parse
-from .nsight_database import Database, IntegerColumn
+from .nsight_database import Database, IntegerColumn, whole_number
 
 # A global thread id holds the machine in its upper 16 bits, then 24 bits of process id and 24 of thread id;
 # a global process id is the same with a thread id of 0.
@@ -37,12 +37,12 @@ def distinct(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.i
 class Places:
     """Numbers processes, threads and devices in the order in which they are met."""
 
-    def __init__(self, database: Database, host: str) -> None:
+    def __init__(self, database: Database, strings: Mapping[int, str], host: str) -> None:
         self._host = host
         self._processes: dict[int, int] = {}
         self._threads: dict[int, int] = {}
         self._devices: dict[tuple[int, int], int] = {}
-        self._thread_names = _thread_names(database)
+        self._thread_names = _thread_names(database, strings)
         self._gpus = _gpus(database)
         self._gpu_of = _gpu_of_devices(database)
 
@@ -101,22 +101,20 @@ class Places:
             process=self._processes[process],
             ordinal=ordinal,
             name=f"GPU {ordinal}",
-            model=str(gpu.get("name", "")),
-            memory_bytes=int(gpu.get("totalMemory", 0)),
-            multiprocessors=int(gpu.get("smCount", 0)),
-            peak_bytes_per_s=float(gpu.get("memoryBandwidth", 0)),
+            model=str(gpu.get("name") or ""),
+            memory_bytes=whole_number(gpu.get("totalMemory")),
+            multiprocessors=whole_number(gpu.get("smCount")),
+            peak_bytes_per_s=float(whole_number(gpu.get("memoryBandwidth"))),
         )
 
 
-def _thread_names(database: Database) -> Mapping[int, str]:
+def _thread_names(database: Database, strings: Mapping[int, str]) -> Mapping[int, str]:
     table = database.table("ThreadNames")
     if table is None:
         return {}
     # The name of the greatest priority is the one that nsys-ui shows.
-    query = (
-        f'select globalTid, value from "{table}" join StringIds on id = nameId order by globalTid, priority'
-    )
-    return {int(number): _thread_name(str(name)) for number, name in database.rows(query)}
+    rows = database.rows(f'select globalTid, nameId from "{table}" order by globalTid, priority')
+    return {whole_number(number): _thread_name(strings.get(whole_number(name), "")) for number, name in rows}
 
 
 def _thread_name(name: str) -> str:
@@ -125,7 +123,7 @@ def _thread_name(name: str) -> str:
     return name if launcher is None else f"{launcher.kind} {launcher.fields.get('global', '')}".strip()
 
 
-def _gpus(database: Database) -> Mapping[int, Mapping[str, int | str]]:
+def _gpus(database: Database) -> Mapping[int, Mapping[str, object]]:
     """Read what is told about each GPU of the machine, by its number there."""
     table = database.table("TARGET_INFO_GPU")
     if table is None or not database.has(table, "id"):
@@ -133,9 +131,7 @@ def _gpus(database: Database) -> Mapping[int, Mapping[str, int | str]]:
     wanted = ("name", "totalMemory", "smCount", "memoryBandwidth")
     columns = [name for name in wanted if database.has(table, name)]
     rows = database.rows(f'select id, {", ".join(columns) or "id"} from "{table}"')
-    return {
-        int(row[0]): {name: value or 0 for name, value in zip(columns, row[1:], strict=False)} for row in rows
-    }
+    return {whole_number(row[0]): dict(zip(columns, row[1:], strict=False)) for row in rows}
 
 
 def _gpu_of_devices(database: Database) -> Mapping[tuple[int, int], int]:
@@ -144,4 +140,4 @@ def _gpu_of_devices(database: Database) -> Mapping[tuple[int, int], int]:
     if table is None or not database.has(table, "gpuId", "cudaId", "pid"):
         return {}
     rows = database.rows(f'select pid, cudaId, gpuId from "{table}"')
-    return {(int(pid), int(cuda)): int(gpu) for pid, cuda, gpu in rows}
+    return {(whole_number(pid), whole_number(cuda)): whole_number(gpu) for pid, cuda, gpu in rows}

@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from .model import Numbers, RangeKind
 from .nsight_annotations import LIBRARY_DOMAINS, XlaName, parse
-from .nsight_database import Database, IntegerColumn
+from .nsight_database import NO_TIME, Database, IntegerColumn, timed
 from .nsight_places import Places, distinct
 
 # ENUM_NSYS_EVENT_TYPE: NvtxDomainCreate, NvtxPushPopRange, NvtxStartEndRange
 _DOMAIN, _PUSH_POP, _START_END = 75, 59, 60
-_NONE = -(1 << 62)  # stands for NULL
 
 
 @dataclass(frozen=True)
@@ -48,14 +47,13 @@ def read_nvtx(
     columns = ("start", "end", "eventType", "globalTid", "textId", "domainId")
     if table is None or not database.has(table, "start", "end", "eventType", "globalTid"):
         return _no_ranges(), frozenset()
-    read = database.integers(table, *columns, start=_NONE, end=_NONE, textId=-1)
+    read = database.integers(table, *columns, start=NO_TIME, end=NO_TIME, textId=-1)
     name, names = _texts(database, table, read["textId"], strings)
     domains = _domains(read, name, names)
     ranged = (read["eventType"] == _PUSH_POP) | (read["eventType"] == _START_END)
-    ranged &= read["start"] > _NONE
-    open_at_end = ranged & (read["end"] == _NONE)
-    ends = np.where(read["end"] == _NONE, _NONE if ended is None else ended, read["end"])
-    keep = np.flatnonzero(ranged & (ends >= read["start"]))
+    open_at_end = ranged & (read["end"] == NO_TIME)
+    ends = np.where(read["end"] == NO_TIME, NO_TIME if ended is None else ended, read["end"])
+    keep = np.flatnonzero(ranged & timed(read["start"], ends))
     kind = _kinds(read["globalTid"][keep], read["domainId"][keep], domains)
     global_tid = read["globalTid"][keep]
     ranges = Ranges(
@@ -77,8 +75,8 @@ def read_system(database: Database, places: Places, strings: Mapping[int, str]) 
     table = database.table("OSRT_API")
     if table is None:
         return _no_ranges()
-    read = database.integers(table, "start", "end", "globalTid", "nameId", start=_NONE, end=_NONE)
-    keep = np.flatnonzero((read["start"] > _NONE) & (read["end"] >= read["start"]))
+    read = database.integers(table, "start", "end", "globalTid", "nameId", start=NO_TIME, end=NO_TIME)
+    keep = np.flatnonzero(timed(read["start"], read["end"]))
     found, which = distinct(read["nameId"][keep])
     return Ranges(
         process=places.processes(read["globalTid"][keep]),
