@@ -150,6 +150,11 @@ leak(1.)
     assert "gone" not in refused(shell, [], "gone, leaked", shapes_only="zeros").split("What helps")[0]
 
 
+def test_variables_that_are_left_out(shell):
+    shell.run("opened = open('/dev/null'); a = b = 1").result.raise_error()
+    assert planned(shell, [], "a, opened, b", drop=frozenset({"opened", "b"})).variables == ("a",)
+
+
 def test_a_primitive_of_the_notebook(shell):
     cell = (
         "import jax\nfrom jax.extend.core import Primitive\nmine = Primitive('mine'); theirs = jax.lax.add_p"

@@ -133,7 +133,7 @@ class Arrays:
 
         if isinstance(array, jax.core.Tracer):  # pyright: ignore[reportAttributeAccessIssue]
             raise CannotCarry("it is a tracer that leaked out of a function while JAX traced it")
-        if jax.dtypes.issubdtype(array.dtype, jax.dtypes.prng_key):
+        if jax.numpy.issubdtype(array.dtype, jax.dtypes.prng_key):
             return rebuild_jax.key, (jax.random.key_data(array), jax.random.key_impl(array))
         weak = bool(array.aval.weak_type)
         if array.is_deleted() and self._replacement is None:
