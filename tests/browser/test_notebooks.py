@@ -46,6 +46,7 @@ def test_card_in_an_untrusted_notebook(lab: Lab, server: Server) -> None:
     # The sanitizer drops drawings; nothing of their tooltips may be left, and what is folded unfolds.
     expect(card).to_contain_text("171 ms in 6 gaps")
     expect(card).not_to_contain_text("idle 28.5 ms: load_data")
+    expect(card.get_by_text("Trust this notebook to see the drawing.")).to_have_count(1)
     hint = card.get_by_text("jax.device_put does not wait")
     expect(hint).to_be_hidden()
     card.get_by_text("A batch is copied to the device in every step").click()

@@ -90,11 +90,14 @@ function targetOf(link: HTMLAnchorElement): IViewerTarget | null {
     : { run, tool: tool ?? '', host: '' };
 }
 
-/** Without the drawings: the sanitizer drops their shapes, and would leave the text of all their tooltips. */
+/** A hint in place of each drawing: the sanitizer drops the shapes, and would leave the text of all tooltips. */
 function withoutDrawings(html: string): string {
   const page = new DOMParser().parseFromString(html, 'text/html');
-  for (const drawing of page.querySelectorAll('svg')) {
-    drawing.remove();
+  for (const drawing of page.querySelectorAll('.jx-drawing, svg')) {
+    const hint = page.createElement('p');
+    hint.className = 'jx-remark';
+    hint.textContent = 'Trust this notebook to see the drawing.';
+    drawing.replaceWith(hint);
   }
   return page.body.innerHTML;
 }
