@@ -33,6 +33,8 @@ INNERMOST_SHARE = 0.8
 #: What is less of a whole than this isn't worth a sentence.
 SMALL_PART = 0.1
 
+#: Markers end early where the devices work on for so much of the window after the last.
+EARLY_SHARE = 0.3
 #: A step is slow when it is so many times longer than the median one.
 SLOW_STEP = 1.1
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from jupyterlab_jaxprof.timeline.model import (
     ApiCalls,
-    DeviceOps,
     Floats,
     Integers,
     RangeKind,
@@ -97,7 +96,7 @@ def _outer(steps: Steps) -> list[int]:
 def choose_windows(timeline: Timeline, every_steps: Sequence[StepTable]) -> dict[int, Window]:
     """Give each process its window; one without steps of its own has that of the others.
 
-    From the first step to the end of the last and of what it started on the devices.
+    From the first step's start to the end of the last step, or to that of the devices' last work.
     """
     places = (*timeline.devices, *timeline.threads)
     processes = sorted({place.process for place in places}) or [0]
@@ -124,11 +123,11 @@ def _around(timeline: Timeline, steps: StepTable, devices: Sequence[int] | None)
         ops = ops.take(np.isin(ops.device, devices or []))
     own = timeline.steps.take(timeline.steps.thread == steps.thread)
     start, end = float(own.start_ns.min()), float((own.start_ns + own.duration_ns).max())
-    reached = max(end, _end_of_started(timeline, ops, start, end, float(np.median(steps.duration_ns))))
-    after = " and what it had started on the device" if reached > end else ""
+    reached = float((ops.start_ns + ops.duration_ns).max(initial=end))
+    until = "the last work of a device" if reached > end else "the end of the last"
     names = " and ".join(f"`{timeline.text(int(name))}`" for name in np.unique(own.name))
     few = "the one step" if len(own) == 1 else f"the first of {len(own)} steps"
-    return Window(start, reached, f"From the start of {few} {names} to the end of the last{after}.")
+    return Window(start, reached, f"From the start of {few} {names} to {until}.")
 
 
 def _whole(timeline: Timeline) -> Window:
@@ -151,24 +150,6 @@ def _whole(timeline: Timeline) -> Window:
                 f"{reason}, since no steps are marked.",
             )
     return Window(*timeline.recorded_ns, "All that was recorded: nothing of JAX is in it.")
-
-
-def _end_of_started(
-    timeline: Timeline, ops: DeviceOps, start_ns: float, end_ns: float, median_step_ns: float
-) -> float:
-    """When the devices were done with what was started before the last step's end."""
-    inside = (ops.start_ns < end_ns) & (ops.start_ns >= start_ns)
-    done = float((ops.start_ns[inside] + ops.duration_ns[inside]).max(initial=end_ns))
-    later = np.flatnonzero(ops.start_ns >= end_ns)
-    if not len(later):
-        return done
-    ends = ops.start_ns[later] + ops.duration_ns[later]
-    launched = launch_times(timeline.calls, ops.correlation[later])
-    if not np.isnan(launched).any():
-        return float(ends[launched < end_ns].max(initial=done))
-    reached = np.maximum.accumulate(np.concatenate([[done], ends]))[:-1]
-    apart = np.flatnonzero(ops.start_ns[later] - reached > max(median_step_ns, 1e6))
-    return float(ends[: apart[0] if len(apart) else len(ends)].max(initial=done))
 
 
 def launch_times(calls: ApiCalls, correlations: Integers) -> Floats:

@@ -181,16 +181,17 @@ def test_the_slowest_steps_say_what_was_different() -> None:
     assert "`write_checkpoint`" in slowest[0]["why"]
 
 
-def test_the_window_reaches_to_the_end_of_what_the_steps_started() -> None:
+def test_the_window_is_from_the_first_step_to_the_last_work_of_a_device() -> None:
     scene = Scene()
+    scene.kernel(100, 500, "before")
     for step in range(4):
         scene.dispatch(1000 + 200 * step, 150)
         scene.step(1000 + 200 * step, 190, step)
         scene.kernel(1200 + 10_000 * step, 10_000)
-    scene.kernel(900_000, 5000, "of_something_else")
     timeline = diagnose(scene.timeline()).summary["timeline"]
     assert timeline["window_ms"] == pytest.approx(40.2)
-    assert timeline["window"].endswith("and what it had started on the device.")
+    assert timeline["window"].endswith("to the last work of a device.")
+    assert timeline["devices"][0]["ops"] == 4
 
 
 def test_an_epoch_s_steps_are_not_the_steps() -> None:

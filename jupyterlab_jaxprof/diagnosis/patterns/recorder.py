@@ -8,7 +8,7 @@ from jupyterlab_jaxprof.timeline.model import OpKind, RangeKind
 
 from ..analysis import Analysis
 from ..finding import Finding, Level
-from ..thresholds import PROBLEM_SHARE, PYTHON_CALL_COST_NS
+from ..thresholds import EARLY_SHARE, EVERY_STEP_SHARE, PROBLEM_SHARE, PYTHON_CALL_COST_NS
 from ..units import count, milliseconds, percent
 
 GRAPHS = "hidden-in-graphs"
@@ -88,9 +88,12 @@ def _steps_end_early(analysis: Analysis) -> list[Finding]:
     if steps is None or not analysis.devices or len(steps) < 2:
         return []
     marked = float(steps.duration_ns.sum())
-    later = analysis.window.end_ns - float(steps.end_ns[-1])
-    each = analysis.length_ns / len(steps)
-    if later < max(2 * float(np.median(steps.duration_ns)), 0.3 * analysis.length_ns):
+    last_ns, end_ns = float(steps.end_ns[-1]), analysis.window.end_ns
+    later = analysis.mean(lambda use: float(use.busy.covered(last_ns, end_ns)))
+    each = analysis.mean(lambda use: use.busy.total_ns) / len(steps)
+    # Where each step is waited for, the devices are done when its marker ends
+    amid_work = float(np.mean(analysis.devices[0].busy.contain(steps.end_ns[1:])))
+    if later < EARLY_SHARE * analysis.length_ns or amid_work < EVERY_STEP_SHARE:
         return []
     return [
         Finding(
@@ -105,7 +108,7 @@ def _steps_end_early(analysis: Analysis) -> list[Finding]:
             meaning="The markers time how long dispatching takes, not how long a step takes. For the "
             "device that is how it should be: it never waits for the host.",
             next=[
-                f"Read a step's time as {milliseconds(each)}: the whole time by the number of steps.",
+                f"Read a step's time as {milliseconds(each)}: the devices' time by the number of steps.",
                 "For a measurement of single steps, wait inside the marker with `jax.block_until_ready`.",
             ],
         )
