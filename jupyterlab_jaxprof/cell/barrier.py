@@ -9,12 +9,16 @@ for those that other threads enqueued.
 The fences themselves take time: some 100 us on a GPU while it is traced, and 500 us on two, as long as a
 short step. So the arrays that are alive and on their way are waited for first, and where the fences then take
 no longer than on an idle device, nothing else was left, and the work had ended when the last was ready.
+
+An array whose computation failed (an allocation, say, on a GPU) is ready like any other, and says so only to
+whoever waits for it: all that are alive are asked, and those that had failed before are known.
 """
 
 from __future__ import annotations
 
 import contextlib
 import time
+import weakref
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -23,10 +27,14 @@ from IPython.core.error import UsageError
 
 #: Waiting for less is not told: an idle device answers in microseconds, on a busy machine in milliseconds.
 _WORTH_TELLING_NS = 100_000_000
+#: What a look at one live array takes, about; and at none.
+_SCAN_NS, _LEAST_SCAN_NS = 300, 2_000
 #: Fences that take more than this multiple of their time on an idle device have waited for something.
 _IDLE_SPREAD = 2
 
 _fences: dict[tuple[Any, ...], list[Callable[[], Any]]] = {}
+#: Arrays that are alive and whose computation failed, by their id, once that has been told.
+_broken: dict[int, weakref.ref[Any]] = {}
 
 
 def import_jax() -> ModuleType:
@@ -61,7 +69,7 @@ class Barrier:
         self._idle_ns = 0
         """What the fences take on idle devices; 0 until `drain` has measured it."""
         self._scan_ns = 0
-        """What the last look at all live arrays took."""
+        """What a look at all live arrays takes, about."""
 
     def wait(self) -> int:
         """Wait for everything enqueued and return when it had ended (`time.perf_counter_ns`).
@@ -72,7 +80,11 @@ class Barrier:
         held_ns = time.perf_counter_ns()
         if self._scan_ns < self._idle_ns and self._wait_for_live(quietly=True):
             held_ns = time.perf_counter_ns()
-        self._fence()
+        try:
+            self._fence()
+        except Exception:
+            self._settle(_unbroken(self._jax.live_arrays()))  # what failed with it is told by this
+            raise
         fenced_ns = time.perf_counter_ns()
         if self._wait_for_live():
             return time.perf_counter_ns()
@@ -82,11 +94,17 @@ class Barrier:
         """Wait for what earlier cells left running. Returns sentences about it, if it was much."""
         began_ns = time.perf_counter_ns()
         notices: list[str] = []
+        errors: list[Exception] = []
         try:
-            self.wait()
+            self._fence()
         except Exception as error:  # noqa: BLE001 - an earlier callback's, whatever it is
+            errors.append(error)
+        arrays = _unbroken(self._jax.live_arrays())
+        self._scan_ns = _LEAST_SCAN_NS + _SCAN_NS * len(arrays)
+        errors += self._settle(arrays)
+        if errors:
             notices.append(
-                f"Work that an earlier cell had left running failed: {type(error).__name__}: {error}"
+                f"Work that an earlier cell had left running failed: {type(errors[0]).__name__}: {errors[0]}"
             )
         waited_ns = time.perf_counter_ns() - began_ns
         if waited_ns > _WORTH_TELLING_NS:
@@ -131,22 +149,51 @@ class Barrier:
 
         Raises what made one fail, unless that is to be heard later (`quietly`).
         """
-        began_ns = time.perf_counter_ns()
-        pending = [array for array in self._jax.live_arrays() if _is_pending(array)]
-        self._scan_ns = time.perf_counter_ns() - began_ns
+        arrays = _unbroken(self._jax.live_arrays())
+        pending = [array for array in arrays if _is_pending(array)]
+        if not quietly:
+            errors = self._settle(arrays)
+            if errors:
+                raise errors[0]
+            return bool(pending)
         for array in pending:
-            try:
+            with contextlib.suppress(RuntimeError):
                 array.block_until_ready()
-            except RuntimeError:
-                if not quietly and not array.is_deleted():  # deleted by another thread while we looked
-                    raise
         return bool(pending)
+
+    def _settle(self, arrays: list[Any]) -> list[Exception]:
+        """Wait for all of these arrays; gives what made any fail, each array's failure once."""
+        try:
+            self._jax.block_until_ready(arrays)
+        except Exception:  # noqa: BLE001 - whatever a computation fails with; one of them alone is told
+            return [error for array in arrays if (error := _failure(array)) is not None]
+        return []
+
+
+def _failure(array: Any) -> Exception | None:
+    try:
+        array.block_until_ready()
+    except Exception as error:  # noqa: BLE001 - the same
+        if array.is_deleted():  # by another thread while we looked
+            return None
+        _broken[id(array)] = weakref.ref(array)
+        return error.with_traceback(None)  # its frames would keep the arrays
+    return None
+
+
+def _unbroken(arrays: list[Any]) -> list[Any]:
+    """Leave out the arrays whose failure has been told."""
+    if not _broken:
+        return arrays
+    for key in [key for key, reference in _broken.items() if reference() is None]:
+        del _broken[key]
+    return [array for array in arrays if (known := _broken.get(id(array))) is None or known() is not array]
 
 
 def _is_pending(array: Any) -> bool:
     try:
-        return not array.is_deleted() and not array.is_ready()
-    except RuntimeError:  # deleted by another thread between the two
+        return not array.is_ready()
+    except RuntimeError:  # deleted by another thread
         return False
 
 

@@ -323,7 +323,10 @@ def is_out_of_memory(error: BaseException) -> bool:
     """Tell whether an error says that memory, a device's or the host's, did not suffice."""
     if isinstance(error, MemoryError):
         return True
-    return isinstance(error, RuntimeError) and "RESOURCE_EXHAUSTED" in str(error)
+    text = str(error)
+    return isinstance(error, RuntimeError) and (
+        "RESOURCE_EXHAUSTED" in text or "out of memory" in text.lower()
+    )
 
 
 def _compiled_before(points: Sequence[Point], *, fresh: bool) -> list[str]:

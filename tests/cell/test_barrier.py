@@ -391,3 +391,23 @@ def test_dropped_work_longer_than_the_fences_is_the_cells(slow_barrier, x):
     done_ns = slow_barrier.wait()
     assert done_ns - started_ns > 100e6
     assert busy_ms() < 50
+
+
+@enqueues_after_failures
+def test_an_array_whose_allocation_fails_later_is_the_cells_that_made_it_and_no_others(x):
+    huge = jax.jit(lambda: jnp.zeros(1 << 48)).lower().compile()
+    barrier = Barrier()
+    barrier.drain()
+    kept = [work(x, 100), huge()]  # its turn comes after the work
+    with pytest.raises(RuntimeError, match=r"(?i)out of memory"):
+        barrier.wait()
+    assert kept[1].is_ready()  # like any other
+    following = Barrier()
+    assert following.drain() == []
+    following.wait()
+    kept = [work(x, 100), huge()]
+    following = Barrier()
+    assert any("had left running failed: " in notice for notice in following.drain())
+    following.wait()
+    assert following.drain() == []
+    del kept
