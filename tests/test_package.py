@@ -55,6 +55,7 @@ def test_wheel_carries_everything(wheel: Path) -> None:
     assert DATA + "etc/ipython/startup/00-jaxprof.py" in names
     assert "jupyterlab_jaxprof/py.typed" in names
     assert "jupyterlab_jaxprof/server/viewers/xprof_app.py" in names
+    assert "jupyterlab_jaxprof/docs/patterns/host-starves-device.md" in names
     assert any(name.startswith("jupyterlab_jaxprof/server/static/") for name in names)
     strays = {name for name in names if name.startswith(("tests/", "scripts/")) or "node_modules" in name}
     assert not strays

@@ -76,7 +76,7 @@ def _finding(finding: Finding) -> str:
         places = _text("; ".join(finding.places))
         parts.append(f'<p class="jx-label">Where in the trace</p><p class="jx-places">{places}</p>')
     if finding.document:
-        parts.append(f'<p class="jx-document">More on this: <code>{_text(finding.document)}</code></p>')
+        parts.append(f'<p class="jx-document">More on this: <code>%{_text(finding.document)}</code></p>')
     return (
         f'<details class="jx-finding jx-{finding.level}"{" open" if finding.is_open else ""}>'
         f'<summary><strong class="jx-finding-title">{_sentence(finding.title)}</strong>'

@@ -92,18 +92,12 @@ def _finding(finding: Finding, paper: Paper) -> list[str]:
     lines = [paper.paint(line, "bold" if finding.level == "problem" else ink) for line in title]
     for sentence in (*finding.evidence, finding.meaning):
         lines += _wrapped(sentence, paper, "    ") if sentence else []
-    for label, sentences in (("try:", finding.remedies), ("see:", _places(finding))):
+    more = [finding.document] if finding.document else []
+    places = [f"{'; '.join(finding.places)} in the trace"] if finding.places else []
+    for label, sentences in (("try:", finding.remedies), ("see:", places), ("more:", more)):
         for number, sentence in enumerate(sentences):
-            lines += _wrapped(sentence, paper, "         ", f"    {'' if number else label:<4} ")
+            lines += _wrapped(sentence, paper, "          ", f"    {'' if number else label:<5} ")
     return lines
-
-
-def _places(finding: Finding) -> list[str]:
-    places = "; ".join(finding.places)
-    return [
-        *([f"{places} in the trace"] if places else []),
-        *([finding.document] if finding.document else []),
-    ]
 
 
 def _brief(block: Block) -> Block:

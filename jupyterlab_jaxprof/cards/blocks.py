@@ -91,6 +91,7 @@ class Finding:
     remedies: Sequence[str] = ()
     places: Sequence[str] = ()
     document: str = ""
+    """The command that shows the page about it."""
     is_open: bool = False
 
 

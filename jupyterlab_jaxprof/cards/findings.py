@@ -47,7 +47,7 @@ def level(finding: Data) -> Level:
 
 
 def _finding(finding: Data) -> Finding:
-    document = str(finding.get("doc") or "")
+    page = str(finding.get("doc") or "").rpartition("/")[2]
     title = _cut(finding.get("title") or finding.get("id"))
     return Finding(
         title=title,
@@ -57,7 +57,7 @@ def _finding(finding: Data) -> Finding:
         meaning=_cut(finding.get("meaning")),
         remedies=_sentences(finding.get("next")),
         places=_places(_mappings(finding.get("ranges"))),
-        document=f"docs/{document}.md" if document else "",
+        document=f"jaxprof explain {page}" if page else "",
     )
 
 

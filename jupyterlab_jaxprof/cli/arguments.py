@@ -53,6 +53,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     compare.add_argument("before", metavar="BEFORE", help=_TARGET)
     compare.add_argument("after", metavar="AFTER", help="the other one")
     compare.add_argument("--json", action="store_true", help="print JSON, for programs")
+    explain = add("explain", "show the documentation's page about a finding")
+    explain.add_argument("pattern", metavar="PATTERN", help="its name, such as host-starves-device")
     add("doctor", "look at tools, versions, devices and permissions, and say what helps")
     listed = add("list", "list the captures in the store, the newest first")
     listed.add_argument("--json", action="store_true", help="print JSON, for programs")

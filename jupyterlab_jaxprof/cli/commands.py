@@ -52,6 +52,12 @@ def _compare(store: Store, asked: Namespace, output: Output) -> bool:
     return False
 
 
+def _explain(store: Store, asked: Namespace, output: Output) -> bool:
+    """Show the page about a finding."""
+    output.write(reports.page_of(asked.pattern).rstrip())
+    return False
+
+
 def _doctor(store: Store, asked: Namespace, output: Output) -> bool:
     """Show what is here; True where something needed is missing."""
     # This process only looks: it must not take the GPU's memory from the kernels that work there.
@@ -118,6 +124,7 @@ def _write_page(path: Path, page: str) -> None:
 COMMANDS: dict[str, Callable[[Store, Namespace, Output], bool]] = {
     "report": _report,
     "compare": _compare,
+    "explain": _explain,
     "doctor": _doctor,
     "list": _list,
 }

@@ -28,6 +28,7 @@ Tell what jupyterlab-jaxprof finds here, and what captures say.
                                      name), or of any trace or report, whoever recorded it: a
                                      directory, *.xplane.pb, *.nsys-rep, *.sqlite
     %jaxprof compare BEFORE AFTER    two of those: steps, findings, and what got slower and faster
+    %jaxprof explain PATTERN         the page about a finding, such as host-starves-device
 
 Options of report and compare
   --json          print it as JSON, for programs, instead of the card
@@ -49,6 +50,8 @@ def line_magic(shell: InteractiveShell, line: str) -> object:
         jaxprof_report.report(shell, rest)
     elif command == "compare":
         jaxprof_report.compare(shell, rest)
+    elif command == "explain":
+        jaxprof_report.explain(shell, rest)
     elif not command:
         return status(shell)
     elif command == "doctor" and not words:
@@ -57,7 +60,8 @@ def line_magic(shell: InteractiveShell, line: str) -> object:
         raise usage_error("%jaxprof doctor", f"it takes no argument, and there is {rest.strip()!r}.")
     else:
         raise usage_error(
-            "%jaxprof", f"there is no {command!r}. Write %jaxprof, or %jaxprof doctor, report or compare."
+            "%jaxprof",
+            f"there is no {command!r}. Write %jaxprof, or %jaxprof doctor, report, compare or explain.",
         )
     return None
 

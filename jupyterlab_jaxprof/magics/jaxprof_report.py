@@ -1,4 +1,4 @@
-"""`%jaxprof report` and `%jaxprof compare`."""
+"""`%jaxprof report`, `%jaxprof compare` and `%jaxprof explain`."""
 
 from __future__ import annotations
 
@@ -59,6 +59,16 @@ def compare(shell: InteractiveShell, line: str) -> None:
         display = Display(shell, show_card=True)
         text, html = reports.compared.text(found, display.paper), reports.compared.html(found)
         display.show({"text/plain": text, "text/html": html})
+
+
+def explain(shell: InteractiveShell, line: str) -> None:
+    """Show the documentation's page about a finding."""
+    __tracebackhide__ = True
+    try:
+        page = reports.page_of(line)
+    except reports.ReportError as error:
+        raise usage_error("%jaxprof explain", str(error)) from None
+    Display(shell, show_card=True).show({"text/plain": page, "text/markdown": page})
 
 
 def _parser(magic: str) -> MagicParser:

@@ -10,6 +10,7 @@ from .compare import Comparison, compare
 from .doctor import doctor
 from .examine import Examined, devices_of, examine, pattern_ids
 from .find import ReportError, find
+from .pages import page_of
 from .report import Report, report
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "doctor",
     "examine",
     "find",
+    "page_of",
     "pattern_ids",
     "report",
 ]

@@ -37,7 +37,7 @@ def test_what_is_wrong_is_said_first_with_its_cost_and_all_that_is_known_of_it()
                 "The device was idle for 178 ms", "load_data takes 28.6 ms of a step",
                 "The program makes each batch while the device waits", "Run load_data in a thread",
                 "Make the batches once", "load_data, step 0: 1,204 ms to 1,233 ms",
-                "docs/patterns/host-starves-device.md", "A batch is copied to the device in every step",
+                "jaxprof explain host-starves-device", "A batch is copied to the device in every step",
                 "jax.device_put does not wait",
             )
         ]  # fmt: skip

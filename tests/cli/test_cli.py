@@ -70,6 +70,8 @@ def test_what_is_well_fails_nothing(store: Store, capsys: pytest.CaptureFixture[
         (("report", "known", "--fail-on", "recompilatoin"), "Did you mean recompilation?"),
         (("report", "known", "--fail-on", ""), "--fail-on names no finding"),
         (("report", "known", "--html", "/proc/nowhere/x.html"), "can't be written"),
+        (("explain", "host-starves-devices"), "Did you mean host-starves-device?"),
+        (("explain", "../README"), "No finding is called"),
         (("compare", "known", "a timing"), "compares timings"),
         (("compare", "known", "nothing"), "No capture is called 'nothing'"),
     ],
@@ -106,6 +108,15 @@ def test_help_tells_the_exit_status(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_guide_names_every_finding() -> None:
     guide = (ROOT / "docs" / "findings.md").read_text("utf-8").partition("The names:")[2]
     assert sorted(re.findall(r"`([a-z-]+)`", guide.partition("\n\n`first-call")[0])) == pattern_ids()
+
+
+@pytest.mark.parametrize("name", pattern_ids())
+def test_every_finding_is_explained(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    status, out, err = run(capsys, "explain", name)
+    assert (status, err) == (0, "")
+    assert out.startswith("# ")
+    assert f"`{name}`" in out
+    assert ".md)" not in out, "no link to a file that is not there"
 
 
 def test_a_fault_of_ours_is_not_taken_for_a_finding(

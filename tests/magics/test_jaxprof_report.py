@@ -80,6 +80,11 @@ def test_what_can_not_be_done_is_a_sentence(shell: Shell, store: Store, line: st
     assert "Traceback" not in outcome.text
 
 
+def test_the_page_about_a_finding(shell: Shell) -> None:
+    assert "# The host starves the device" in shell.run("%jaxprof explain host-starves-device").text
+    assert "Did you mean recompilation?" in shell.run("%jaxprof explain recompilaton").text
+
+
 def test_help(shell: Shell) -> None:
     for line in ("--help", "report --help", "compare -h"):
         assert "%jaxprof compare BEFORE AFTER" in shell.run(f"%jaxprof {line}").text
