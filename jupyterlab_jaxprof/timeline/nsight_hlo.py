@@ -66,13 +66,13 @@ class HloTexts:
         scope and source only what all operations of such a name have in common.
         """
         named = [
-            name for name in self._by_base.get((module, _base(kernel)), ()) if kernel_name(name) == kernel
+            name for name in self._by_base.get((module, base_name(kernel)), ()) if kernel_name(name) == kernel
         ]
         if len(named) != 1:
             return None
         if not shared:
             return self.operation(module, named[0])
-        like = [self.operation(module, name) for name in self._by_base[module, _base(kernel)]]
+        like = [self.operation(module, name) for name in self._by_base[module, base_name(kernel)]]
         sources = {one.source for one in like}
         scope = _common_scope([one.scope for one in like])
         return Operation(named[0], scope, next(iter(sources)) if len(sources) == 1 else "")
@@ -80,7 +80,7 @@ class HloTexts:
     def _add(self, name: str, scope: str, frame: str, next_text: str) -> None:
         module = module_of(scope)
         self._found[module, name].add((scope, frame))
-        self._by_base[module, _base(kernel_name(name))].add(name)
+        self._by_base[module, base_name(kernel_name(name))].add(name)
         if frame and (source := single_source(next_text)):
             self._sources[module, frame].add(source)
 
@@ -107,8 +107,9 @@ def single_source(text: str) -> str:
     return f"{PurePath(last['path']).name}:{last['line']}" if last is not None else ""
 
 
-def _base(kernel: str) -> str:
-    return _NUMBER.sub("", kernel)
+def base_name(operation: str) -> str:
+    """Give the name of an operation or a kernel without its number."""
+    return _NUMBER.sub("", operation)
 
 
 def _common_scope(scopes: Iterable[str]) -> str:

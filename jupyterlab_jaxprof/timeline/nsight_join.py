@@ -4,7 +4,7 @@ XLA pushes a range `XlaModule` around a program's run and `Thunk` around each op
 launch's operation is the innermost range that is open on its thread at that time. A CUDA graph is launched
 as one thing; its kernels were put into it earlier, while a `Thunk` was open too: the report tells when each
 of the graph's nodes was made, and from which node of another graph it was cloned. Where that was before
-recording began, XLA's name of the kernel tells the operation.
+recording began, an update of the graph or XLA's name of the kernel tells the operation.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ from .build import Texts
 from .model import Numbers
 from .nsight_activity import Activity, Calls
 from .nsight_database import Database, IntegerColumn
-from .nsight_hlo import HloTexts, Operation
+from .nsight_hlo import HloTexts, Operation, base_name
 from .nsight_nesting import Nest, nest, order
 from .nsight_places import Places, distinct
 from .nsight_ranges import Ranges
+from .nsight_updates import Updates, graphs
 
 _MODULE, _THUNK = "XlaModule", "Thunk"
 _GRAPH_OPERATION = "command_buffer"
+_TRIED_UPDATES = 20
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,9 @@ def join(
     if len(inside):
         made = _thunks_of_nodes(activity, inside, nodes, xla)
         thunk[inside] = np.where(made >= 0, made, thunk[inside])
+        unknown = inside[made < 0]
+        updated = _thunks_of_updates(activity, unknown, call, calls, xla, hlo, texts)
+        thunk[unknown] = np.where(updated >= 0, updated, thunk[unknown])
     return _described(activity, module, thunk, xla, hlo, texts)
 
 
@@ -139,6 +144,49 @@ def _thunks_of_nodes(
             chain.append(source)
         found.append(next((thunk_of[one] for one in reversed(chain) if one in thunk_of), -1))
     return np.array(found, dtype=np.int64)[which.reshape(-1)]
+
+
+def _thunks_of_updates(
+    activity: Activity,
+    rows: IntegerColumn,
+    call: IntegerColumn,
+    calls: Calls,
+    xla: XlaRanges,
+    hlo: HloTexts,
+    texts: Texts,
+) -> IntegerColumn:
+    """Give the thunks of nodes by an update of the whole graph, where there is one that fits the kernels."""
+    thunk = np.full(len(activity), -1, dtype=np.int64)
+    launches = np.unique(call[rows][call[rows] >= 0])
+    all_texts = texts.all()
+    updates = Updates(calls, all_texts, launches)
+    for graph in graphs(activity, rows) if len(updates.rows) else ():
+        nodes, first, which = np.unique(activity.node[graph], return_index=True, return_inverse=True)
+        kernels = [all_texts[number] for number in activity.name[graph[first]].tolist()]
+        own = np.unique(call[graph][call[graph] >= 0])
+        for launch in own[updates.counts(own) == len(nodes)][:_TRIED_UPDATES].tolist():
+            setting = updates.before(launch)
+            module, setters = xla.at(calls.thread[setting].astype(np.int64), calls.start[setting])
+            if all(
+                _fits(xla, int(one), int(within), kernel, hlo)
+                for one, within, kernel in zip(setters, module, kernels, strict=True)
+            ):
+                thunk[graph] = setters[which.reshape(-1)]
+                break
+    return thunk[rows]
+
+
+def _fits(xla: XlaRanges, thunk: int, module: int, kernel: str, hlo: HloTexts) -> bool:
+    """Tell whether a kernel can be that of a thunk: of its name, or a library's."""
+    thunk_name = xla.names[thunk] if thunk >= 0 else None
+    module_name = xla.names[module] if module >= 0 else None
+    if thunk_name is None or module_name is None:
+        return False
+    operation = thunk_name.fields.get("hlo_op", "")
+    if operation.startswith(_GRAPH_OPERATION):
+        return False
+    named = hlo.of_kernel(module_name.fields.get("hlo_module", ""), kernel, shared=True)
+    return named is None or base_name(named.name) == base_name(operation)
 
 
 def _described(

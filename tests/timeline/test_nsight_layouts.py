@@ -149,6 +149,26 @@ def test_other_layouts_are_read_the_same(
     assert same(read, read_export(unpacked("nsys_cold.sqlite")))
 
 
+def test_an_update_of_a_whole_graph_tells_its_operations_too(tmp_path: Path) -> None:
+    """As when the graph was made before the recording: the third of the four steps sets all its 21 nodes."""
+    with changed(tmp_path) as (path, connection):
+        connection.execute("drop table CUDA_GRAPH_NODE_EVENTS")
+    assert same(read_export(path), read_export(unpacked("nsys_cold.sqlite")))
+    with changed(tmp_path / "without") as (path, connection):
+        connection.execute("drop table CUDA_GRAPH_NODE_EVENTS")
+        connection.execute(
+            "delete from CUPTI_ACTIVITY_KIND_RUNTIME where nameId in "
+            "(select id from StringIds where value like 'cuGraphExecKernelNodeSetParams%') and rowid % 7 = 0"
+        )
+    read = read_export(path)
+    named = {
+        read.text(op): read.text(scope) for op, scope in zip(read.ops.hlo_op, read.ops.scope, strict=True)
+    }
+    assert "gemm_fusion_dot.6" not in named
+    # Of what several operations share only what they have in common is told.
+    assert named["gemm_fusion_dot.5"] == "jit(train_step)"
+
+
 @pytest.mark.parametrize(
     ("tables", "blind", "empty"),
     [
