@@ -95,6 +95,7 @@ SUMMARY: dict[str, Any] = {
     "first": _numbers(
         "total_ms", "returned_ms", "trace_ms", "lower_ms", "compile_ms", "cache_read_ms", "run_ms", "gc_ms"
     ),
+    "autotuning": bool,
     "cached": _SAMPLES,
     "cached_returned": _SAMPLES,
     "repeats": {**_numbers("loops", "left_out", "gc_ms"), "stopped": str},

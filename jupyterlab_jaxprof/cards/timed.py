@@ -18,10 +18,11 @@ MAX_PROGRAMS = 8
 MAX_DEVICES = 8
 MAX_ARGUMENTS = 6
 
+_COMPILING = "XLA compiling"
 _PHASES = (
     ("tracing", "trace_ms"),
     ("lowering", "lower_ms"),
-    ("XLA compiling", "compile_ms"),
+    (_COMPILING, "compile_ms"),
     ("reading the compilation cache", "cache_read_ms"),
     ("running", "run_ms"),
 )
@@ -41,6 +42,11 @@ def blocks(summary: Data) -> list[Block]:
 def _first(summary: Data) -> Iterator[Block]:
     first: Data = summary.get("first") or {}
     spent = [(tone, label, first.get(key) or 0.0) for tone, (label, key) in enumerate(_PHASES)]
+    if summary.get("autotuning"):
+        spent = [
+            (tone, f"{label} and autotuning" if label == _COMPILING else label, value)
+            for tone, label, value in spent
+        ]
     total_ms = sum(value for _, _, value in spent)
     if total_ms <= 0:
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from jupyterlab_jaxprof.captures import Draft, Record, Status, Store, StoreError
@@ -130,7 +130,8 @@ def _keep(
             magic=cell.magic,
             cell=cell.body,
             environment=environment,
-            summary=summary_of(result, compare(result, environment, others), lines=not arguments.expression),
+            summary=summary_of(result, compare(result, environment, others), lines=not arguments.expression)
+            | {"autotuning": autotunes(environment)},
             notices=_notices(result),
         )
     except StoreError as trouble:
@@ -147,6 +148,12 @@ def timing_environment() -> dict[str, Any]:
         "x64": bool(jax.config.jax_enable_x64),  # pyright: ignore[reportAttributeAccessIssue]
         "matmul_precision": jax.config.jax_default_matmul_precision,  # pyright: ignore[reportAttributeAccessIssue]
     }
+
+
+def autotunes(environment: Mapping[str, Any]) -> bool:
+    """Tell whether XLA times candidates for kernels while it compiles: on a GPU, unless it is told not to."""
+    on_gpu = any(device.get("platform") in ("gpu", "cuda") for device in environment.get("devices") or ())
+    return on_gpu and "--xla_gpu_autotune_level=0" not in str(environment.get("xla_flags") or "")
 
 
 def _withhold_deleted(result: TimedResult) -> None:

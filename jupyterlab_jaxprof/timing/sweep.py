@@ -341,10 +341,16 @@ def _compiled_before(points: Sequence[Point], *, fresh: bool) -> list[str]:
 
 
 def _peak_notices(points: Sequence[Point]) -> list[str]:
-    below = [point for point in points if point.peaks and not any(peak.raised for peak in point.peaks)]
-    if not below:
-        return []
-    return [
-        "A peak behind ≤ was reached before that value ran: the allocator's peak is the whole process's and "
-        "can't be reset. In a fresh kernel, with the smallest values first, each value shows its own."
-    ]
+    notices: list[str] = []
+    raised = [point for point in points if any(peak.raised for peak in point.peaks)]
+    if any(point.compiling_ms for point in raised):
+        notices.append(
+            "A peak counts all that the process had in memory, and what XLA took while it compiled and "
+            "autotuned: the largest program's need is the cell's own."
+        )
+    if len(raised) < sum(bool(point.peaks) for point in points):
+        notices.append(
+            "A peak behind ≤ was reached before that value ran: it is the whole process's, and can't be "
+            "reset. In a fresh kernel, with the smallest values first, each value shows its own."
+        )
+    return notices

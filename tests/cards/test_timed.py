@@ -127,6 +127,11 @@ def test_the_widths_are_the_shares() -> None:
     assert 'class="jx-tone4" style="width:6.48%" title="running: 160 ms"' in html
 
 
+def test_autotuning_is_named_where_compiling_includes_it() -> None:
+    assert "and autotuning" not in forms(summary())[0]
+    assert "XLA compiling and autotuning 1.90 s" in forms(summary() | {"autotuning": True})[0]
+
+
 def test_what_was_not_asked_for_is_not_there() -> None:
     kept = {"sentence": "42 µs; nothing compiled.", "first": {"total_ms": 0.042, "run_ms": 0.042}}
     text, outline, _ = forms(kept, status=Status.FAILED, reason="The cell raised ValueError.")

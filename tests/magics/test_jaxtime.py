@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import pytest
 
 from jupyterlab_jaxprof.captures import Record, Status, Store
+from jupyterlab_jaxprof.magics.jaxtime import autotunes
 from tests.support.shells import running_shell
 
 SETUP = """
@@ -329,3 +330,17 @@ def test_arrays_are_freed_when_the_names_go(shell):
     shell.run("del big")
     gc.collect()
     assert reference() is None
+
+
+@pytest.mark.parametrize(
+    ("platform", "flags", "expected"),
+    [
+        ("gpu", "", True),
+        ("gpu", "--xla_gpu_autotune_level=0 --xla_dump_to=x", False),
+        ("gpu", "--xla_gpu_autotune_level=4", True),
+        ("cpu", "", False),
+    ],
+)
+def test_where_compiling_includes_autotuning(platform, flags, expected):
+    environment = {"devices": [{"platform": platform}], "xla_flags": flags}
+    assert autotunes(environment) is expected
