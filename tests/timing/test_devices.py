@@ -9,11 +9,16 @@ import sys
 from tests.support.undisturbed import undisturbed
 
 SCRIPT = """
+import asyncio
 import time as clock
 import jax, jax.numpy as jnp, numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jupyterlab_jaxprof import timing
-from jupyterlab_jaxprof.timing.memory import report_now
+from jupyterlab_jaxprof.cell import drive
+from jupyterlab_jaxprof.timing.bodies import FunctionBody
+from jupyterlab_jaxprof.timing.memory import live_bytes, report_now
+from jupyterlab_jaxprof.timing.sampling import PROCESS, MemorySampler
+from jupyterlab_jaxprof.timing.sweep import Axis, Sweep, SweepResult
 
 timing.watch()
 devices = jax.devices()
@@ -49,6 +54,38 @@ assert largest.size_bytes == 512 * 512 * 4
 everywhere = NamedSharding(Mesh(np.array(devices), ("d",)), PartitionSpec())
 replicated = jax.device_put(jnp.ones(1 << 20), everywhere)
 assert report_now({"r": replicated}).arrays[0].size_bytes == 4 * 4 * (1 << 20)
+
+del replicated
+sampler = MemorySampler()
+sampler.start()
+third = jax.device_put(jnp.ones(1 << 22), devices[2]).block_until_ready()
+sampler.sample()
+del third
+sampler.stop()
+assert sampler.labels() == [*map(str, devices), PROCESS]
+rises = [max(sampler.columns(str(device), 9)) - sampler.samples[0][1][str(device)] for device in devices]
+assert rises[2] >= 4 << 22 > 4 * max(rises[0], rises[1], rises[3]), rises
+assert live_bytes()[str(devices[3])] >= 512 * 512 + 300 * 300 * 4  # its part of what is sharded, and its own
+
+
+class Body:
+    codes, filename = (), None
+
+    async def run(self, loops=1):
+        return await asyncio.sleep(0) or drive(FunctionBody(heavy, (xs[names["at"]],), {}).run(loops))
+
+    def used(self):
+        return {"heavy": heavy}
+
+
+names = {}
+result = SweepResult("devices", ["at"], "", "", 4)
+axis = Axis("at", range(4), [str(device) for device in devices])
+sweep = Sweep(Body(), names, [axis], timing.Plan(repeats=2), fresh=True, begun=lambda *_: None, failed=print)
+asyncio.run(sweep.run(result))
+assert [point.ending for point in result.points] == ["ok"] * 4
+assert all(point.need_bytes and not point.peaks for point in result.points)
+assert names == {}
 print("all of it")
 """
 
