@@ -37,7 +37,7 @@ def _report(store: Store, asked: Namespace, output: Output) -> bool:
         output.complain(f"jaxprof report: --fail-on {asked.fail_on} found: {'; '.join(hits)}.")
     elif wanted and "timeline" not in found.record.summary:
         raise reports.ReportError(
-            f"--fail-on can't tell: {found.record.name!r} is of kind {found.record.kind!r} and has no trace."
+            f"--fail-on can't tell: {found.record.name!r}, of kind {found.record.kind!r}, has no findings."
         )
     return bool(hits)
 

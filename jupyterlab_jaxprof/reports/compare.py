@@ -216,4 +216,5 @@ def _no_timeline(one: Report) -> str:
             f"{record.name!r} is a timing, which has no timeline to compare: "
             f"%%jaxtime --compare {record.name!r} compares timings."
         )
-    return f"{record.name!r} is of kind {record.kind!r} and holds no trace, so there is nothing to compare."
+    why = f" {record.notices[-1]}" if record.notices else ""
+    return f"{record.name!r} is a capture of kind {record.kind!r} without a timeline to compare.{why}"

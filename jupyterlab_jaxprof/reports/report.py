@@ -14,7 +14,7 @@ from jupyterlab_jaxprof.captures.draft import role_of
 from jupyterlab_jaxprof.environment import own_version
 
 from .examine import ENDINGS, Examined, devices_of, examine
-from .find import Found, find
+from .find import Found, ReportError, find
 
 _KINDS = {"nsight": "nsys", "xplane": "trace"}
 
@@ -56,14 +56,19 @@ def report(store: Store, target: str) -> Report:
 def _of_capture(found: Found, record: Record) -> Report:
     traces = [found.path / file.path for file in record.files if file.path.endswith(ENDINGS)]
     reports = [path for path in traces if path.name.endswith(".sqlite")]  # the export of a report beside it
-    if traces:
+    if not traces:
+        return Report(record, found.path, found.in_store)
+    try:
         examined = examine(reports or traces)
-        record = replace(
-            record,
-            findings=tuple(examined.findings),
-            summary=examined.summary_with(record.summary),
-            notices=tuple(dict.fromkeys((*record.notices, *examined.notices))),
-        )
+    except ReportError as error:  # what its record says still holds
+        record = replace(record, notices=(*record.notices, f"There are no findings. {error}"))
+        return Report(record, found.path, found.in_store)
+    record = replace(
+        record,
+        findings=tuple(examined.findings),
+        summary=examined.summary_with(record.summary),
+        notices=tuple(dict.fromkeys((*record.notices, *examined.notices))),
+    )
     return Report(record, found.path, found.in_store)
 
 

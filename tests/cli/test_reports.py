@@ -140,6 +140,17 @@ def test_a_damaged_capture_is_said_to_be_damaged(store: Store) -> None:
             report(store, target)
 
 
+def test_a_capture_whose_trace_is_gone_still_says_what_its_record_says(store: Store) -> None:
+    identifier = add_trace(store, "run", "healthy")
+    for path in store.directory(identifier).rglob("*.xplane.pb"):
+        path.unlink()
+    found = report(store, "run")
+    assert "A notice of its own." in found.text()
+    assert found.record.notices[-1].startswith("There are no findings. ")
+    with pytest.raises(ReportError, match=r"without a timeline to compare\. There are no findings"):
+        compare(store, "run", "run")
+
+
 def test_before_and_after_are_compared_by_step(store: Store) -> None:
     add_trace(store, "before", "host_starved")
     found = compare(store, "before", str(unpacked("healthy.xplane.pb")))
