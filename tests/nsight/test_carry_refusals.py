@@ -194,6 +194,7 @@ READS = {
     "match s:\n    case {'a': q, **r}: q, r": {"s"},
     "global x\nx = 1": set(),
     "get_ipython().system('ls {folder} $other')": {"get_ipython", "folder", "other"},
+    "get_ipython().run_line_magic('time', 'f(x)')": {"get_ipython", "f", "x", "time"},
 }
 
 

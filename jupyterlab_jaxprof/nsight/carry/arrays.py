@@ -201,22 +201,30 @@ def _write(path: Path, array: Any) -> None:
 
 
 def _write_from_device(path: Path, array: Any, progress: Callable[[int], None]) -> None:
-    """Write a device's array; one that does not lie in the host's memory comes here part by part."""
+    """Write a device's array; one that does not lie in the host's memory comes here part by part.
+
+    JAX keeps what it copied to the host with the array that it copied: so another array of the same memory
+    is what is copied here.
+    """
     import numpy as np
 
     dtype: Any = np.dtype(array.dtype)
-    header = {
+    same = array.addressable_data(0)
+    header: dict[str, Any] = {
         "descr": np.lib.format.dtype_to_descr(_plain(dtype)),
         "fortran_order": False,
         "shape": array.shape,
     }
-    on_host = next(iter(array.devices())).platform == "cpu"
     with path.open("wb") as file:
         np.lib.format.write_array_header_1_0(file, header)
-        for index in [()] if on_host else _parts(array.shape, dtype.itemsize):
-            part: Any = np.asarray(array[index] if index else array)
+        for index in [()] if _is_on_host(array) else _parts(array.shape, dtype.itemsize):
+            part: Any = np.asarray(same[index] if index else same)
             np.ascontiguousarray(part).view(_plain(dtype)).tofile(file)
             progress(int(part.nbytes))
+
+
+def _is_on_host(array: Any) -> bool:
+    return next(iter(array.devices())).platform == "cpu"
 
 
 def _parts(shape: Sequence[int], item_bytes: int) -> Iterator[tuple[int | slice, ...]]:

@@ -95,32 +95,43 @@ def is_namedtuple_only(cls: type) -> bool:
     )
 
 
-def changes(definition: Definition) -> dict[str, Any]:
-    """What a class has now that its statement may not give it: methods and plain values set since.
+@dataclass(frozen=True)
+class Changes:
+    """What a class has now that its statement may give otherwise, or not at all."""
 
-    Containers only where the statement itself writes them down and they have changed.
+    attributes: dict[str, Any]
+    defaults: dict[str, tuple[Any, Any]]
+
+
+def changes(definition: Definition) -> Changes:
+    """Give the values and default arguments that a class has now, and the methods that were set since.
+
+    The statement's own expressions are evaluated again, with the variables as they are now.
     """
     cls = definition.cls
+    attributes: dict[str, Any] = {}
+    defaults: dict[str, tuple[Any, Any]] = {}
     if issubclass(cls, enum.Enum):
-        return {}
+        return Changes(attributes, defaults)
     written = list(_all_codes(definition.statement.compile()))
-    values = _values_in(definition.statement.node)
-    found: dict[str, Any] = {}
+    assigned = _assigned_in(definition.statement.node)
     for name, value in vars(cls).items():
         function = getattr(value, "__func__", value)
         if isinstance(function, types.FunctionType):
-            code, names = function.__code__, function.__globals__
-            own = names.get("__name__") == "__main__" and not code.co_filename.startswith(_GENERATED)
-            if own and not any(same_code(code, other) for other in written):
-                found[name] = value
-        elif name.startswith("__"):
-            continue
-        elif isinstance(value, _SCALARS):
-            if name in values or not name.startswith("_"):
-                found[name] = value
-        elif isinstance(value, list | dict | set) and name in values and _differs(values[name], value):
-            found[name] = value
-    return found
+            if function.__defaults__ or function.__kwdefaults__:
+                defaults[name] = (function.__defaults__, function.__kwdefaults__)
+            code = function.__code__
+            own = function.__globals__.get("__name__") == "__main__"
+            generated = code.co_filename.startswith(_GENERATED)
+            if own and not generated and not any(same_code(code, other) for other in written):
+                attributes[name] = value
+        elif (
+            not name.startswith("__") and not hasattr(type(value), "__get__") and not isinstance(value, type)
+        ):
+            since = isinstance(value, _SCALARS) and not name.startswith("_")
+            if name in assigned or since:
+                attributes[name] = value
+    return Changes(attributes, defaults)
 
 
 def registration_of(cls: type) -> dict[str, Any] | None:
@@ -161,27 +172,15 @@ def _stale_base(node: ast.ClassDef, cls: type, names: Mapping[str, Any]) -> str 
     return None
 
 
-def _values_in(node: ast.ClassDef) -> dict[str, ast.expr]:
-    found: dict[str, ast.expr] = {}
+def _assigned_in(node: ast.ClassDef) -> set[str]:
+    """The names that a class's body assigns to."""
+    targets: list[ast.expr] = []
     for statement in node.body:
         if isinstance(statement, ast.Assign):
-            found |= {
-                target.id: statement.value for target in statement.targets if isinstance(target, ast.Name)
-            }
-        elif (
-            isinstance(statement, ast.AnnAssign)
-            and isinstance(statement.target, ast.Name)
-            and statement.value
-        ):
-            found[statement.target.id] = statement.value
-    return found
-
-
-def _differs(written: ast.expr, value: Any) -> bool:
-    try:
-        return bool(ast.literal_eval(written) != value)
-    except (ValueError, TypeError):
-        return False  # made by a call, which the statement makes again
+            targets += statement.targets
+        elif isinstance(statement, ast.AnnAssign | ast.AugAssign):
+            targets.append(statement.target)
+    return {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
 
 
 def _all_codes(code: types.CodeType) -> list[types.CodeType]:

@@ -18,7 +18,8 @@ from types import CodeType
 _READS = frozenset({"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS", "DELETE_NAME", "DELETE_GLOBAL"})
 _STORES = frozenset({"STORE_NAME", "STORE_GLOBAL"})
 _RUN_AT_ONCE = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})
-_IN_MAGICS = re.compile(r"[{$]\s*([^\W\d]\w*)")
+_NAMES = re.compile(r"[^\W\d]\w*")
+_IN_COMMANDS = re.compile(r"[{$]\s*([^\W\d]\w*)")
 
 
 @dataclass(frozen=True)
@@ -71,16 +72,27 @@ class BodyNames:
 def names_of_body(statements: Iterable[ast.stmt]) -> BodyNames:
     """Give what a body reads before it has surely bound it, and what it binds.
 
-    Names in the text of IPython's magics (`!ls {folder}`) count as read.
+    Names in the text of IPython's magics and commands (`!ls {folder}`) count as read.
     """
     body = list(statements)
     reader = _Reader()
     reader.block(body, set())
     reads, binds = reader.reads, _bound_by(body)
     if "get_ipython" in reads:
-        texts = (node.value for top in body for node in ast.walk(top) if isinstance(node, ast.Constant))
-        reads |= {name for text in texts if isinstance(text, str) for name in _IN_MAGICS.findall(text)}
+        reads |= {name for top in body for node in ast.walk(top) for name in _names_for_ipython(node)}
     return BodyNames(frozenset(reads), frozenset(binds))
+
+
+def _names_for_ipython(node: ast.AST) -> Iterator[str]:
+    """The names in the text of a magic or a command; that of a magic may be Python, as in `%time f(x)`."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="get_ipython")), attr=called)):
+            pattern = _NAMES if called.startswith("run_") else _IN_COMMANDS
+        case _:
+            return
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Constant) and isinstance(inner.value, str):
+            yield from pattern.findall(inner.value)
 
 
 class _Reader:

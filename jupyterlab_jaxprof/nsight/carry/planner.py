@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jupyterlab_jaxprof.nsight.carry.arrays import Arrays, Replacement
-from jupyterlab_jaxprof.nsight.carry.definitions import Definitions, changes, registration_of
+from jupyterlab_jaxprof.nsight.carry.definitions import Changes, Definitions, changes, registration_of
 from jupyterlab_jaxprof.nsight.carry.names import BodyNames, names_of_body
 from jupyterlab_jaxprof.nsight.carry.paths import path_to
 from jupyterlab_jaxprof.nsight.carry.pickler import Needs, Pickler, why_not
@@ -106,8 +106,8 @@ class Planner:
         cls = (
             self.definitions.found[int(key)].cls if kind == "change" else self.definitions.by_value[int(key)]
         )
-        changed = changes(self.definitions.found[int(key)]) if kind == "change" else {}
-        return cls, changed, registration_of(cls)
+        changed = changes(self.definitions.found[int(key)]) if kind == "change" else Changes({}, {})
+        return cls, changed.attributes, changed.defaults, registration_of(cls)
 
     def _unit_of(self, name: str, chain: tuple[str, ...], known: Sequence[Unit] = ()) -> list[Unit]:
         """The unit that makes a name, if anything must be carried for it."""

@@ -83,11 +83,14 @@ def _define(step: dict[str, Any], load: Callable[[], Any], restored: Restored) -
 
 
 def _class(step: dict[str, Any], load: Callable[[], Any], restored: Restored) -> None:
-    cls, changed, registration = load()
-    for name, value in changed.items():
-        now = vars(cls).get(name, _MISSING)
-        if now is _MISSING or type(now) is not type(value) or now != value:
+    cls, attributes, defaults, registration = load()
+    for name, value in attributes.items():
+        if vars(cls).get(name, _MISSING) is not value:
             type.__setattr__(cls, name, value)
+    for name, (by_position, by_name) in defaults.items():
+        function = vars(cls)[name]
+        function = getattr(function, "__func__", function)
+        function.__defaults__, function.__kwdefaults__ = by_position, by_name
     if registration is not None:
         from jupyterlab_jaxprof.nsight.carry.internals import register
 

@@ -13,6 +13,7 @@ import marshal
 import operator
 import sys
 import types
+import typing
 import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -160,6 +161,10 @@ def _reduce_weak_reference(reference: Any) -> Reduction:
 _REDUCERS: dict[type, Callable[[Any], Reduction]] = {
     types.CodeType: lambda code: (marshal.loads, (marshal.dumps(code),)),  # cloudpickle forgets its file
     types.MappingProxyType: lambda proxy: (types.MappingProxyType, (dict(proxy),)),
+    # their own way is a name in the notebook, which the child process does not have yet
+    typing.NewType: lambda new: (typing.NewType, (new.__name__, new.__supertype__)),
+    typing.ParamSpec: lambda spec: (typing.ParamSpec, (spec.__name__,)),
+    typing.TypeVarTuple: lambda many: (typing.TypeVarTuple, (many.__name__,)),
     memoryview: lambda view: (memoryview, (view.tobytes(),)),
     weakref.ref: _reduce_weak_reference,
     weakref.WeakKeyDictionary: lambda d: (weakref.WeakKeyDictionary, (), None, None, iter(list(d.items()))),

@@ -1,0 +1,135 @@
+"""The parent of one nsys: whatever dies first, nothing of what it started is left behind.
+
+Started as a script by the kernel, in a session of its own, with what it needs and no more (Python's standard
+library, `-I -S`). Standard input carries the kernel's wishes, one byte each; its end means that the kernel
+is gone. Everything that nsys starts, however detached, becomes a child of this process when its own parent
+ends (Linux's PR_SET_CHILD_SUBREAPER), and so can be found and ended.
+
+    guardian.py EVENTS FOLDER COMMAND...
+
+EVENTS is the descriptor for JSON lines to the kernel, FOLDER is emptied of temporary files at the end.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+INTERRUPT, GIVE_UP = b"i", b"k"
+_PR_SET_CHILD_SUBREAPER = 36
+_LOOK_S = 1.0
+_SWEEPS = 200
+
+
+def main(events: int, folder: str, command: list[str]) -> None:
+    """Run nsys until it ends, or the kernel does."""
+    parent = os.getppid()
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    os.set_inheritable(0, False)
+    ended: list[int] = []
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: ended.append(1))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    woken = _woken_by_ends()
+    try:
+        nsys = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, close_fds=False, preexec_fn=_with_default_interrupts
+        )
+    except OSError as error:
+        _send(events, event="no-nsys", error=error.strerror or str(error))
+        return
+    _send(events, event="nsys", pid=nsys.pid)
+    interrupted = False
+    while nsys.poll() is None and not ended and os.getppid() == parent:
+        ready, _, _ = select.select([0, woken], [], [], _LOOK_S)
+        if woken in ready:
+            os.read(woken, 512)
+        wish = os.read(0, 1) if 0 in ready else None
+        if wish in (b"", GIVE_UP):
+            break
+        if wish == INTERRUPT and not interrupted:  # a second one would make nsys lose the report
+            interrupted = True
+            nsys.send_signal(signal.SIGINT)
+    status = nsys.poll()
+    left = _sweep()
+    _send(events, event="nsys-ended", status=status, left=left)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _woken_by_ends() -> int:
+    """Give a descriptor that is readable once a child process has ended."""
+    readable, writable = os.pipe()
+    os.set_blocking(writable, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(writable, warn_on_full_buffer=False)
+    return readable
+
+
+def _with_default_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _send(events: int, **said: object) -> None:
+    try:
+        os.write(events, (json.dumps(said) + "\n").encode())
+    except OSError:  # the kernel is gone
+        return
+
+
+def _sweep() -> int:
+    """End all descendants of this process; gives how many there were."""
+    seen: set[int] = set()
+    for _ in range(_SWEEPS):
+        found = _descendants()
+        if not found:
+            break
+        for pid in found:
+            seen.add(pid)
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except OSError:
+                continue
+        time.sleep(0.01)
+    return len(seen)
+
+
+def _descendants() -> list[int]:
+    """The living processes below this one; those that have ended are reaped."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            continue
+    except ChildProcessError:
+        return []
+    below, children = {os.getpid()}, dict[int, list[int]]()
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            state, parent = _state(name)
+            if state not in ("", "Z"):
+                children.setdefault(parent, []).append(int(name))
+    found: list[int] = []
+    pending = list(below)
+    while pending:
+        for pid in children.get(pending.pop(), ()):
+            found.append(pid)
+            pending.append(pid)
+    return found
+
+
+def _state(pid: str) -> tuple[str, int]:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+        return fields[0].decode(), int(fields[1])
+    except (OSError, IndexError):  # it has just ended
+        return "", 0
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2], sys.argv[3:])
