@@ -71,7 +71,8 @@ class _Reader:
         nodes = read_nodes(database, self._places)
         origins = join(activity, calls, nvtx, nodes, HloTexts(strings), texts)
         ops = self._ops(activity, origins)
-        ranges, threads = host_ranges(merged(nvtx, system), self._places.all_threads(), texts)
+        steps, others = find_steps(nvtx, texts)
+        ranges, threads = host_ranges(merged(others, system), self._places.all_threads(), texts)
         whole = self._judge(nvtx, duration)
         return Timeline(
             source=Source.NSIGHT,
@@ -82,7 +83,7 @@ class _Reader:
             ops=ops,
             ranges=ranges,
             calls=self._calls(calls),
-            steps=find_steps(nvtx, texts),
+            steps=steps,
             compiles=find_compiles(nvtx, texts),
             allocator=empty(AllocatorSamples),
             collectives=find_collectives(ops, texts),

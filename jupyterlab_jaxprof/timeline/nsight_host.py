@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .build import Texts, columns
+from .build import Texts, columns, empty
 from .model import Compiles, HostRanges, Phase, RangeKind, Steps, Thread
 from .nsight_annotations import numbered
 from .nsight_database import IntegerColumn
@@ -83,8 +83,10 @@ def _nesting_lanes(ranges: Ranges, rows: IntegerColumn) -> IntegerColumn:
     return np.array(result, dtype=np.int64)
 
 
-def find_steps(ranges: Ranges, texts: Texts) -> Steps:
-    """Take for steps the user's ranges of one name with a number: those most frequent at the top level.
+def find_steps(ranges: Ranges, texts: Texts) -> tuple[Steps, Ranges]:
+    """Give the steps, and the ranges without them.
+
+    Takes for steps the user's ranges of one name with a number: those most frequent at the top level.
 
     A range is at the top level if no other with a number is around it. Where one lies in the other and only
     the inner is called a step, as with `epoch 1` around `step 3`, that one is.
@@ -100,10 +102,12 @@ def find_steps(ranges: Ranges, texts: Texts) -> Steps:
             step_number[name], stem_of[name] = number, stem
     rows = np.flatnonzero((ranges.kind == RangeKind.ANNOTATION) & (stem_of[ranges.name] >= 0))
     if not len(rows):
-        return columns(Steps, start_ns=np.zeros(0))
+        return empty(Steps), ranges
     stem = _steps_stem(ranges, rows, stem_of[ranges.name[rows]], step_number[ranges.name[rows]], list(stems))
     rows = rows[stem_of[ranges.name[rows]] == stem] if stem >= 0 else rows[:0]
-    return columns(
+    others = np.ones(len(ranges), dtype=np.bool_)
+    others[rows] = False
+    steps = columns(
         Steps,
         thread=ranges.thread[rows],
         name=texts.number(list(stems)[stem]) if stem >= 0 else 0,
@@ -111,6 +115,7 @@ def find_steps(ranges: Ranges, texts: Texts) -> Steps:
         start_ns=ranges.start[rows],
         duration_ns=ranges.end[rows] - ranges.start[rows],
     )
+    return steps, ranges.take(others)
 
 
 def _steps_stem(

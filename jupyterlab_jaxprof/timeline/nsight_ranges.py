@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,11 @@ class Ranges:
 
     def __len__(self) -> int:
         return len(self.start)
+
+    def take(self, rows: NDArray[np.bool_]) -> Ranges:
+        """Give the ranges that a mask selects."""
+        columns = ("process", "thread", "kind", "start", "end", "push_pop", "name")
+        return replace(self, **{column: getattr(self, column)[rows] for column in columns})
 
     def xla_names(self) -> list[XlaName | None]:
         """Take apart those of the names that are XLA's."""
