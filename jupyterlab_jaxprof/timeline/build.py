@@ -107,6 +107,9 @@ def _order(table: Columns) -> NDArray[np.intp] | None:
 
 def concatenate(tables: Sequence[C]) -> C:
     """Put the rows of tables of one type one after the other, as they are."""
+    tables = [one for one in tables if len(one)] or tables[:1]
+    if len(tables) == 1:
+        return tables[0]
     table = type(tables[0])
     names = column_types(table)
     return table(**{name: np.concatenate([getattr(part, name) for part in tables]) for name in names})

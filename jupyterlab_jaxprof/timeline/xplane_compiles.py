@@ -72,7 +72,7 @@ def read_compiles(
     found = _walk(events)
     return columns(
         Compiles,
-        thread=np.full(len(found), thread),
+        thread=thread,
         phase=np.array([phase for _, _, phase, _ in found], dtype=np.int8),
         function=texts.numbers(function for _, _, _, function in found),
         start_ns=np.array([start for start, _, _, _ in found]),

@@ -71,7 +71,7 @@ def is_stream(name: str) -> bool:
 
 
 def read_device(
-    plane: Plane, lines: list[Line], host: str, origin_ns: int, texts: Texts, programs: Programs
+    plane: Plane, lines: list[Line], host: str, texts: Texts, programs: Programs
 ) -> DeviceContents:
     """Read one device from its plane and those of its lines that are streams."""
     match = PLANE.match(plane.name)
@@ -90,7 +90,7 @@ def read_device(
         if isinstance(stats.get("peak_teraflops_per_second"), int | float)
         else 0.0,
     )
-    parts = [_read_stream(line, origin_ns, texts) for line in lines]
+    parts = [_read_stream(line, texts) for line in lines]
     ops = concatenate(parts) if parts else empty(DeviceOps)
     return DeviceContents(device, _with_origins(ops, texts, programs))
 
@@ -100,7 +100,7 @@ def _number(plane: Plane, name: str) -> int:
     return int(value) if isinstance(value, int | float) else 0
 
 
-def _read_stream(line: Line, origin_ns: int, texts: Texts) -> DeviceOps:
+def _read_stream(line: Line, texts: Texts) -> DeviceOps:
     match, events = _STREAM.match(line.name), line.events
     stats, all_texts = events.stats, texts.all()
     copies = stats.texts("memcpy_details", texts)
@@ -118,7 +118,7 @@ def _read_stream(line: Line, origin_ns: int, texts: Texts) -> DeviceOps:
         stream=int(match[1]) if match else 0,
         kind=kind,
         name=events.name,
-        start_ns=events.start_ns(origin_ns),
+        start_ns=events.start_ns,
         duration_ns=events.duration_ns,
         size_bytes=size_bytes,
         copy_kind=copy_kind,

@@ -20,6 +20,8 @@ from .wire import LENGTH, Buffer, DamagedError, Field, events, field_at, fields,
 
 #: Events read at once: their columns stay in the processor's cache.
 _BLOCK = 32_768
+#: A line's events are looked for in so many bytes at once.
+_SPAN_BYTES = 8 << 20
 #: Numbers of names above this are none that XLA gives.
 _MOST_NAMES = 1 << 24
 _EVENT_TAG = 4 << 3 | LENGTH
@@ -66,33 +68,15 @@ class Line:
 
 @dataclass(frozen=True)
 class Events:
-    """The events of one line in the file's order; times in ps since `timestamp_ns`."""
+    """The events of one line, in the file's order, with times since the recording's begin."""
 
     name: Numbers
-    timestamp_ns: int
-    offset_ps: Integers
-    duration_ps: Integers
+    start_ns: Floats
+    duration_ns: Floats
     stats: Stats
 
     def __len__(self) -> int:
         return len(self.name)
-
-    def start_ns(self, unix_origin_ns: int) -> Floats:
-        """When they began: since the recording's begin, or since an origin where the line has unix times."""
-        begin_ns = self.timestamp_ns - (unix_origin_ns if self.has_unix_times else 0)
-        if abs(begin_ns) > _EXACT_NS:
-            return begin_ns + self.offset_ps / 1000.0
-        return (begin_ns * 1000 + self.offset_ps) / 1000.0  # nothing lost before the division
-
-    @property
-    def has_unix_times(self) -> bool:
-        """Whether times are those of the unix clock, as from recorders that do not make them relative."""
-        return self.timestamp_ns > _UNIX_TIME_NS
-
-    @property
-    def duration_ns(self) -> Floats:
-        """How long they took."""
-        return self.duration_ps / 1000.0
 
 
 class Stats:
@@ -115,7 +99,7 @@ class Stats:
 
     def integers(self, name: str, missing: int = 0) -> Integers:
         """Give a stat of every event as an integer."""
-        result = np.full(self._count, missing, dtype=np.int64)
+        result = np.full(self._count, missing, dtype=np.int64) if missing else np.zeros(self._count, np.int64)
         for row, value in self._numeric(name):
             result[row] = value.astype(np.int64)
         return result
@@ -258,19 +242,28 @@ def read_stat(buffer: Buffer, place: Field, names: dict[int, str]) -> tuple[str,
     return name, value
 
 
-def read_line(buffer: Buffer, place: Field, plane: Plane, texts: Texts) -> Line:
-    """Read a line with its events. Raises DamagedError."""
+def has_unix_times(timestamp_ns: int) -> bool:
+    """Tell whether a line goes by the unix clock, as from recorders that do not make times relative."""
+    return timestamp_ns > _UNIX_TIME_NS
+
+
+def timestamp_of(buffer: Buffer, place: Field) -> int:
+    """Read when a line begins, without reading its events. Raises DamagedError."""
+    for part in fields(buffer, place.start, place.end):
+        if part.number >= 3:
+            return part.value if part.number == 3 else 0
+    return 0
+
+
+def read_line(buffer: Buffer, place: Field, plane: Plane, texts: Texts, unix_origin_ns: int) -> Line:
+    """Read a line with its events, unix times counted from an origin. Raises DamagedError."""
     number = timestamp_ns = 0
     name = display_name = ""
-    places: list[tuple[Integers, Integers]] = []
+    reader = _EventReader(buffer, plane, texts)
     at = place.start
     while at < place.end:
         if buffer[at] == _EVENT_TAG:
-            starts, ends, stop = events(buffer, at, place.end)
-            if stop == at:
-                raise DamagedError
-            places.append((starts, ends))
-            at = stop
+            at = reader.read(at, place.end)
             continue
         part = field_at(buffer, at, place.end)
         at = part.end
@@ -282,50 +275,82 @@ def read_line(buffer: Buffer, place: Field, plane: Plane, texts: Texts) -> Line:
             timestamp_ns = part.value
         elif part.number == 11:
             display_name = buffer.text(part.start, part.end)
-    return Line(number, display_name or name, _read_events(buffer, places, plane, texts, timestamp_ns))
+    begin_ns = timestamp_ns - (unix_origin_ns if has_unix_times(timestamp_ns) else 0)
+    return Line(number, display_name or name, reader.events(begin_ns))
 
 
-def _read_events(
-    buffer: Buffer, places: list[tuple[Integers, Integers]], plane: Plane, texts: Texts, timestamp_ns: int
-) -> Events:
-    count = sum(len(starts) for starts, _ in places)
-    name = np.zeros(count, dtype=np.int32)
-    offset_ps, duration_ps = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
-    stats: list[tuple[NDArray[Any], ...]] = []
-    names = _numbers_by_id(plane.event_names, texts)
-    unused = [number for number, name in plane.stat_names.items() if _UNUSED_STATS.fullmatch(name)]
-    row = 0
-    for starts, ends in places:
-        for first in range(0, len(starts), _BLOCK):
-            block = slice(first, first + _BLOCK)
-            size = len(starts[block])
-            stat_places: list[tuple[Integers, Integers, Integers]] = []
-            for found in scan(buffer, starts[block], ends[block]):
-                rows, values = found.rows + row, found.value.view(np.int64)
-                for number, column in ((1, name), (2, offset_ps), (3, duration_ps)):
-                    mask = found.number == number
-                    if number == 1:
-                        values_of_number = names[
-                            np.minimum(found.value[mask], len(names) - 1).astype(np.intp)
-                        ]
-                    else:
-                        values_of_number = values[mask]
-                    column[rows[mask]] = values_of_number
-                mask = found.number == 4
-                if mask.any():
-                    stat_places.append((rows[mask], found.start[mask], found.start[mask] + values[mask]))
-            if stat_places:
-                stats.append(_read_stats(buffer, stat_places, unused))
-            row += size
-    if bool((offset_ps < 0).any() | (duration_ps < 0).any()):
+class _EventReader:
+    """Reads a line's events span by span, so that little more is held at once than their columns."""
+
+    def __init__(self, buffer: Buffer, plane: Plane, texts: Texts) -> None:
+        self._buffer, self._plane = buffer, plane
+        self._numbers = _numbers_by_id(plane.event_names, texts)
+        self._unused = [number for number, name in plane.stat_names.items() if _UNUSED_STATS.fullmatch(name)]
+        self._count = 0
+        self._blocks: list[tuple[Numbers, Integers, Integers]] = []
+        self._stats: list[tuple[NDArray[Any], ...]] = []
+
+    def read(self, at: int, end: int) -> int:
+        """Read events from a place on, some or all up to the next other field; tell how far."""
+        for span_end in (min(at + _SPAN_BYTES, end), end):
+            starts, ends, stop = events(self._buffer, at, span_end)
+            if stop > at:
+                for first in range(0, len(starts), _BLOCK):
+                    self._read_block(starts[first : first + _BLOCK], ends[first : first + _BLOCK])
+                return stop
         raise DamagedError
-    return Events(name, timestamp_ns, offset_ps, duration_ps, Stats(buffer, plane, count, stats))
+
+    def _read_block(self, starts: Integers, ends: Integers) -> None:
+        name = np.zeros(len(starts), dtype=np.int32)
+        offset_ps, duration_ps = np.zeros((2, len(starts)), dtype=np.int64)
+        stats: list[tuple[Integers, Integers, Integers]] = []
+        for found in scan(self._buffer, starts, ends):
+            values = found.value.view(np.int64)
+            for number, column in ((1, name), (2, offset_ps), (3, duration_ps)):
+                mask = found.number == number
+                if number == 1:
+                    known = np.minimum(found.value[mask], len(self._numbers) - 1).astype(np.intp)
+                    column[found.rows[mask]] = self._numbers[known]
+                else:
+                    column[found.rows[mask]] = values[mask]
+            mask = found.number == 4
+            if mask.any():
+                place = found.start[mask]
+                stats.append((found.rows[mask] + self._count, place, place + values[mask]))
+        if bool((offset_ps < 0).any() | (duration_ps < 0).any()):
+            raise DamagedError
+        self._blocks.append((name, offset_ps, duration_ps))
+        self._count += len(starts)
+        if stats:
+            event, first, last = (np.concatenate(column) for column in zip(*stats, strict=True))
+            for at in range(0, len(event), _BLOCK):
+                part = slice(at, at + _BLOCK)
+                self._stats.append(
+                    _read_stats(self._buffer, event[part], first[part], last[part], self._unused)
+                )
+
+    def events(self, begin_ns: int) -> Events:
+        """Give all that was read of a line that begins then."""
+        name = np.zeros(self._count, dtype=np.int32)
+        start_ns, duration_ns = np.zeros(self._count), np.zeros(self._count)
+        exact = abs(begin_ns) <= _EXACT_NS
+        row = self._count
+        while self._blocks:  # the last first, so that each can be let go of
+            names, offset_ps, duration_ps = self._blocks.pop()
+            rows = slice(row - len(names), row)
+            name[rows] = names
+            # Nothing is lost before the division, where the sum fits.
+            start_ns[rows] = (
+                (begin_ns * 1000 + offset_ps) / 1000.0 if exact else begin_ns + offset_ps / 1000.0
+            )
+            duration_ns[rows] = duration_ps / 1000.0
+            row -= len(names)
+        return Events(name, start_ns, duration_ns, Stats(self._buffer, self._plane, self._count, self._stats))
 
 
 def _read_stats(
-    buffer: Buffer, places: list[tuple[Integers, Integers, Integers]], unused: list[int]
+    buffer: Buffer, event: Integers, starts: Integers, ends: Integers, unused: list[int]
 ) -> tuple[NDArray[Any], ...]:
-    event, starts, ends = (np.concatenate(column) for column in zip(*places, strict=True))
     name, kind = np.zeros(len(event), dtype=np.int32), np.zeros(len(event), dtype=np.int8)
     value = np.zeros(len(event), dtype=np.int64)
     for found in scan(buffer, starts, ends):

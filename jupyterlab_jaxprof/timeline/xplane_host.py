@@ -67,7 +67,7 @@ class _Name(IntEnum):
     ALLOCATION = 4
 
 
-@dataclass(frozen=True)
+@dataclass
 class ThreadContents:
     """What one thread did; `fence_calls` are the correlations of what the magics' own fences launched."""
 
@@ -84,15 +84,14 @@ class ThreadContents:
 class HostReader:
     """Reads threads, and remembers what it found out about names."""
 
-    def __init__(self, texts: Texts, origin_ns: int, devices: tuple[Device, ...]) -> None:
+    def __init__(self, texts: Texts, devices: tuple[Device, ...]) -> None:
         self._texts = texts
-        self._origin_ns = origin_ns
         self._device_of = {device.ordinal: row for row, device in reversed(list(enumerate(devices)))}
 
     def read(self, line: Line, thread: int) -> ThreadContents:
         """Read one thread."""
         events, stats = line.events, line.events.stats
-        start_ns, duration_ns = events.start_ns(self._origin_ns), events.duration_ns
+        start_ns, duration_ns = events.start_ns, events.duration_ns
         used = np.flatnonzero(np.bincount(events.name)) if len(events) else np.zeros(0, dtype=np.intp)
         all_texts = self._texts.all()
         names = [all_texts[number] for number in used]
@@ -124,21 +123,20 @@ class HostReader:
         python = [number for number, name in zip(used, names, strict=True) if name.startswith("$")]
         new_names[python] = self._texts.numbers(all_texts[number][1:] for number in python)
         name = new_names[events.name]
-        rows = np.flatnonzero(is_range)
         return ThreadContents(
             ranges=columns(
                 HostRanges,
-                thread=np.full(len(rows), thread),
-                kind=range_kind[rows],
-                name=name[rows],
-                start_ns=start_ns[rows],
-                duration_ns=duration_ns[rows],
-                detail=self._details(line, marks)[rows],
+                thread=thread,
+                kind=range_kind[is_range],
+                name=name[is_range],
+                start_ns=start_ns[is_range],
+                duration_ns=duration_ns[is_range],
+                detail=self._details(line, marks)[is_range],
             ),
             calls=self._calls(thread, name, is_call & ~in_fence, start_ns, duration_ns, correlation),
             steps=columns(
                 Steps,
-                thread=np.full(int(is_step.sum()), thread),
+                thread=thread,
                 name=name[is_step],
                 number=stats.integers("step_num", missing=-1)[is_step],
                 start_ns=start_ns[is_step],
@@ -170,7 +168,8 @@ class HostReader:
         stats = line.events.stats
         detail = np.zeros(len(line.events), dtype=np.int32)
         for name in _DETAILS:
-            detail = np.where(detail > 0, detail, stats.texts(name, self._texts))
+            told = stats.texts(name, self._texts)
+            np.copyto(detail, told, where=detail == 0)
         chosen = np.zeros(len(line.events), dtype=np.bool_)
         chosen[marks] = True
         for row, values in stats.grouped(chosen):
@@ -196,7 +195,7 @@ class HostReader:
         launches = np.array([launch for _, launch in told], dtype=np.bool_)
         return columns(
             ApiCalls,
-            thread=np.full(len(rows), thread),
+            thread=thread,
             name=names[inverse],
             start_ns=start_ns[rows],
             duration_ns=duration_ns[rows],
