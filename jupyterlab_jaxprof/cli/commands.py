@@ -21,6 +21,9 @@ from .output import Output
 
 __all__ = ["COMMANDS"]
 
+_PREALLOCATE = "XLA_PYTHON_CLIENT_PREALLOCATE"
+_WIDE = 100
+
 
 def _report(store: Store, asked: Namespace, output: Output) -> bool:
     """Show one report; True where --fail-on matches a finding of it."""
@@ -60,8 +63,6 @@ def _explain(store: Store, asked: Namespace, output: Output) -> bool:
 
 def _doctor(store: Store, asked: Namespace, output: Output) -> bool:
     """Show what is here; True where something needed is missing."""
-    # This process only looks: it must not take the GPU's memory from the kernels that work there.
-    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     sheet = reports.doctor(store, _devices)
     output.write(sheet.text(output.paper))
     return not is_sound(sheet)
@@ -79,17 +80,18 @@ def _list(store: Store, asked: Namespace, output: Output) -> bool:
         output.write(f"The store ({store.root}) holds no capture.")
         return False
     more = page.total - len(page.rows)
+    wide = output.paper.width >= _WIDE  # an identifier tells the time too
     table = Table(
         "",
-        ["name", "kind", "status", "", "size", "taken", "identifier"],
-        [_row(row) for row in page.rows],
+        ["name", "kind", "status", "", "size", *(["taken"] if wide else []), "identifier"],
+        [_row(row, wide=wide) for row in page.rows],
         f"and {units.count(more)} more" if more > 0 else "",
     )
     output.write("\n".join(line.removeprefix("  ") for line in lines_of(table, output.paper)))
     return False
 
 
-def _row(row: Row) -> TableRow:
+def _row(row: Row, *, wide: bool) -> TableRow:
     record = row.record
     headline: Mapping[str, Any] = (record.summary.get("headline") if record else None) or {}
     value = units.quantity(headline.get("value"), str(headline.get("unit") or "")) if headline else ""
@@ -100,7 +102,7 @@ def _row(row: Row) -> TableRow:
             str(record.status) if record else "unreadable",
             value,
             units.size(row.disk_bytes),
-            units.moment(record.created) if record else "",
+            *([units.moment(record.created) if record else ""] if wide else []),
             row.id,
         ],
         row.problem or "",
@@ -108,9 +110,16 @@ def _row(row: Row) -> TableRow:
 
 
 def _devices() -> Sequence[Mapping[str, Any]]:
+    """Ask JAX for its devices, without taking the GPU's memory from the kernels that work there."""
     from jupyterlab_jaxprof import tracing
 
-    return tracing.devices()
+    if _PREALLOCATE in os.environ:
+        return tracing.devices()
+    os.environ[_PREALLOCATE] = "false"
+    try:
+        return tracing.devices()
+    finally:
+        del os.environ[_PREALLOCATE]
 
 
 def _write_page(path: Path, page: str) -> None:
