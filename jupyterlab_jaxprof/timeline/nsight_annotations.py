@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 #: Domains of ranges that libraries push themselves; all others are the user's.
-LIBRARY_DOMAINS = re.compile(r"TSL|XLA|NCCL|NVSHMEM|CCCL|UCX|nvtx.*|cu[A-Z]\w*|lib\w+", re.ASCII)
+LIBRARY_DOMAINS = re.compile(r"TSL|XLA|NCCL|NVSHMEM|CCCL|UCX|(?:lib)?cu[A-Z]\w*", re.ASCII)
 _XLA = re.compile(r"(\w[\w:]*):#(.*)#", re.DOTALL)
 #: The fields that XLA writes; a value may hold commas of its own.
 _FIELD = re.compile(

@@ -199,6 +199,10 @@ def _check_file(path: Path) -> None:
 def _connect(path: Path) -> sqlite3.Connection:
     """Open for reading only; a file that another process keeps locked is refused rather than half read."""
     uri = f"{path.absolute().as_uri()}?mode=ro"
+    with path.open("rb") as file:
+        keeps_a_log = file.read(20)[18:] == b"\2\2"
+    if keeps_a_log and not path.with_name(path.name + "-wal").exists():
+        uri += "&immutable=1"  # else SQLite would make its log's files beside it
     connection = sqlite3.connect(uri, uri=True, timeout=_WAIT_S, check_same_thread=False)
     try:
         _prepare(connection)
@@ -207,7 +211,8 @@ def _connect(path: Path) -> sqlite3.Connection:
         if "locked" in str(error):
             raise
         # A write-ahead log in a directory that can't be written to, or a file system without locks
-        connection = sqlite3.connect(f"{uri}&immutable=1", uri=True, check_same_thread=False)
+        again = uri if "immutable" in uri else f"{uri}&immutable=1"
+        connection = sqlite3.connect(again, uri=True, check_same_thread=False)
         _prepare(connection)
     return connection
 

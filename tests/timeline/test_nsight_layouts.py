@@ -138,6 +138,17 @@ def with_other_columns(connection: sqlite3.Connection) -> None:
     )
 
 
+def test_an_export_with_a_log_leaves_no_files_beside_it(tmp_path: Path) -> None:
+    with changed(tmp_path / "x y#1%41") as (path, connection):
+        connection.execute("pragma journal_mode = wal")
+        connection.execute("update StringIds set value = 'changed' where id = 1")
+        connection.commit()
+        assert len(list(path.parent.iterdir())) == 3
+        assert same(read_export(path), read_export(unpacked("nsys_cold.sqlite")))
+    assert same(read_export(path), read_export(unpacked("nsys_cold.sqlite")))
+    assert list(path.parent.iterdir()) == [path]
+
+
 @pytest.mark.parametrize("change", [as_2022, with_suffixes, with_texts_in_rows, with_other_columns])
 def test_other_layouts_are_read_the_same(
     tmp_path: Path, change: Callable[[sqlite3.Connection], None]
