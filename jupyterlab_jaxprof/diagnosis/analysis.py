@@ -18,6 +18,7 @@ from .devices import DeviceUse, use_of_devices
 from .fence import without_fence
 from .finding import Level, Range
 from .gaps import Cause, IdleTime, Waits, explain_idle, find_waits
+from .grouping import largest
 from .host import HostUse, classify, use_of_hosts
 from .programs import Programs, find_programs
 from .window import StepTable, Window, choose_windows, main_steps
@@ -95,7 +96,7 @@ class Analysis:
 
     def idle_ns(self, *causes: Cause) -> float:
         """Give how long the devices rested for these causes, as the mean of the devices."""
-        return float(np.mean([idle.of(*causes).total_ns for idle in self.idle])) if self.idle else 0.0
+        return float(np.mean([idle.total_ns(*causes) for idle in self.idle])) if self.idle else 0.0
 
     def share(self, lost_ns: float) -> float:
         """Give the share of the window."""
@@ -139,7 +140,7 @@ class Analysis:
 
     def longest(self, intervals: Intervals, label: str, count: int = thresholds.RANGES) -> list[Range]:
         """Give the longest of some intervals as ranges to look at, in the order of time."""
-        chosen = np.sort(np.argsort(-intervals.lengths_ns, kind="stable")[:count])
+        chosen = np.sort(largest(intervals.lengths_ns, count))
         return [Range(float(intervals.start_ns[i]), float(intervals.end_ns[i]), label) for i in chosen]
 
 

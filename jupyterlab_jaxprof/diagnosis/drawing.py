@@ -14,6 +14,7 @@ from . import thresholds
 from .analysis import Analysis
 from .compiles import function_name
 from .gaps import Cause, IdleTime, who
+from .grouping import largest
 
 Lane = dict[str, Any]
 #: A gap that is shorter than this share of the window can't be seen in the drawing.
@@ -74,7 +75,7 @@ def _lanes(analysis: Analysis) -> list[Lane]:
 
 def _labelled(kind: str, label: str, starts: Floats, ends: Floats, labels: Sequence[str]) -> Lane:
     """A lane of named intervals; the longest ones where there are too many."""
-    longest = np.sort(np.argsort(starts - ends, kind="stable")[: thresholds.LANE_INTERVALS])
+    longest = np.sort(largest(ends - starts, thresholds.LANE_INTERVALS))
     return {
         "label": label,
         "kind": kind,
@@ -87,9 +88,7 @@ def _merged(kind: str, label: str, intervals: Intervals) -> Lane:
     starts, ends = intervals.start_ns, intervals.end_ns
     if len(intervals) > thresholds.LANE_INTERVALS:
         pauses = starts[1:] - ends[:-1]
-        kept = np.sort(
-            np.argpartition(-pauses, thresholds.LANE_INTERVALS - 1)[: thresholds.LANE_INTERVALS - 1]
-        )
+        kept = np.sort(largest(pauses, thresholds.LANE_INTERVALS - 1))
         starts, ends = starts[np.append(0, kept + 1)], ends[np.append(kept, len(ends) - 1)]
     return {
         "label": label,
@@ -105,10 +104,10 @@ def _gaps(analysis: Analysis) -> list[dict[str, Any]]:
     found: list[tuple[float, float, IdleTime]] = []
     for idle in analysis.idle:
         gaps = idle.device.idle
-        chosen = np.argsort(-gaps.lengths_ns, kind="stable")[: thresholds.DRAWN_GAPS]
+        chosen = largest(gaps.lengths_ns, thresholds.DRAWN_GAPS)
         found += [(float(gaps.start_ns[i]), float(gaps.end_ns[i]), idle) for i in chosen]
     visible = _VISIBLE_SHARE * analysis.length_ns
-    largest = sorted(found, key=lambda gap: gap[0] - gap[1])[: thresholds.DRAWN_GAPS]
+    drawn = sorted(found, key=lambda gap: gap[0] - gap[1])[: thresholds.DRAWN_GAPS]
     return [
         {
             "start_ms": _ms(start),
@@ -116,7 +115,7 @@ def _gaps(analysis: Analysis) -> list[dict[str, Any]]:
             "device": idle.device.name,
             "cause": cause_of_gap(analysis, idle, start, end),
         }
-        for start, end, idle in sorted(largest, key=lambda gap: gap[0])
+        for start, end, idle in sorted(drawn, key=lambda gap: gap[0])
         if end - start >= visible
     ]
 

@@ -55,6 +55,10 @@ class IdleTime:
     device: DeviceUse
     by_cause: dict[Cause, Intervals]
 
+    def total_ns(self, *causes: Cause) -> float:
+        """Give how long the device rested for some causes."""
+        return sum(self.by_cause[cause].total_ns for cause in causes if cause in self.by_cause)
+
     def of(self, *causes: Cause) -> Intervals:
         """Give the idle time of some causes."""
         sets = [self.by_cause[cause] for cause in causes if cause in self.by_cause]

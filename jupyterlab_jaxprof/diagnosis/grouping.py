@@ -1,4 +1,4 @@
-"""Rows that have the same values, numbered."""
+"""Rows that have the same values, numbered; and the largest of many values."""
 
 from __future__ import annotations
 
@@ -23,3 +23,12 @@ def _compact(values: NDArray[np.int64]) -> NDArray[np.int64]:
         seen[values] = True
         return (np.cumsum(seen) - 1)[values]
     return np.unique(values, return_inverse=True)[1].astype(np.int64)
+
+
+def largest(values: NDArray[np.floating], count: int) -> NDArray[np.intp]:
+    """Give the places of the largest values, the largest first; of equal ones the first. Doesn't sort all."""
+    chosen = np.arange(len(values))
+    if len(values) > count:
+        least = np.partition(values, len(values) - count)[len(values) - count]
+        chosen = np.flatnonzero(values >= least)
+    return chosen[np.argsort(-values[chosen], kind="stable")][:count]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,22 +108,8 @@ def _slowest(analysis: Analysis, steps: StepTable) -> list[dict[str, Any]]:
 
 def _why(analysis: Analysis, steps: StepTable, index: int, middle: int) -> str:
     """Say what one step has more of than the middle one: the thing that differs most."""
-    rows = [index, middle]
-    starts, ends = steps.start_ns[rows], steps.end_ns[rows]
-    compiling = analysis.compiling.covered(starts, ends)
-    more = {"compile": float(compiling[0] - compiling[1])}
-    if analysis.devices:
-        for name, sets in (
-            ("compute", [use.compute for use in analysis.devices]),
-            ("talk", [use.exposed_collective for use in analysis.devices]),
-            ("copy", [use.exposed_copy for use in analysis.devices]),
-        ):
-            both = np.mean([one.covered(starts, ends) for one in sets], axis=0)
-            more[name] = float(both[0] - both[1])
-        for cause in Cause:
-            both = np.mean([idle.of(cause).covered(starts, ends) for idle in analysis.idle], axis=0)
-            if cause is not Cause.COMPILING:
-                more[cause.value] = float(both[0] - both[1])
+    starts, ends = steps.start_ns[[index, middle]], steps.end_ns[[index, middle]]
+    more = _differences(analysis, starts, ends)
     what = max(more, key=lambda key: more[key])
     extra = float(ends[0] - starts[0] - (ends[1] - starts[1]))
     if more[what] < thresholds.NAMING_SHARE * extra:
@@ -136,14 +123,48 @@ def _why(analysis: Analysis, steps: StepTable, index: int, middle: int) -> str:
         ]
         functions = names([name for name in inside if name])
         return f"{longer} of compiling" + (f": {functions}." if functions else ".")
+    if not analysis.devices:
+        return f"`{what}` took {longer} longer."
     texts = {
         "compute": f"The device computed {longer} longer.",
         "talk": f"Collectives held computing up {longer} longer.",
         "copy": f"Copies held computing up {longer} longer.",
     }
-    return (
-        texts.get(what) or f"The device rested {longer} longer: {what}{_named(analysis, starts[0], ends[0])}."
-    )
+    named = _named(analysis, starts[0], ends[0])
+    return texts.get(what) or f"The device rested {longer} longer: {what}{named}."
+
+
+def _differences(analysis: Analysis, starts: Floats, ends: Floats) -> dict[str, float]:
+    """How much more of each thing the first of two stretches of time has than the second, in ns."""
+
+    def more(sets: Sequence[Intervals]) -> float:
+        first, second = np.mean([one.covered(starts, ends) for one in sets], axis=0)
+        return float(first - second)
+
+    found = {"compile": more([analysis.compiling])}
+    if not analysis.devices:
+        return found | _annotations(analysis, starts, ends)
+    found["compute"] = more([use.compute for use in analysis.devices])
+    found["talk"] = more([use.exposed_collective for use in analysis.devices])
+    found["copy"] = more([use.exposed_copy for use in analysis.devices])
+    for cause in Cause:
+        if cause is not Cause.COMPILING:
+            found[cause.value] = more([idle.of(cause) for idle in analysis.idle])
+    return found
+
+
+def _annotations(analysis: Analysis, starts: Floats, ends: Floats) -> dict[str, float]:
+    """How much longer each of the user's annotations was in the first of two stretches of time."""
+    ranges, rows = analysis.timeline.ranges, analysis.host.annotations
+    totals: list[Floats] = []
+    for start, end in zip(starts, ends, strict=True):
+        inside = rows[(ranges.start_ns[rows] >= start) & (ranges.start_ns[rows] < end)]
+        length = len(analysis.timeline.texts)
+        totals.append(np.bincount(ranges.name[inside], ranges.duration_ns[inside], length).astype(np.float64))
+    return {
+        analysis.timeline.text(int(number)): float(totals[0][number] - totals[1][number])
+        for number in np.flatnonzero(totals[0] > totals[1])
+    }
 
 
 def _any_within(analysis: Analysis, rows: Any, start_ns: float, end_ns: float) -> bool:

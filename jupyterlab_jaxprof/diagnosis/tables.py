@@ -12,7 +12,7 @@ from jupyterlab_jaxprof.timeline.model import CopyKind, HostMemory, OpKind, Rang
 
 from . import thresholds
 from .analysis import Analysis
-from .grouping import dense
+from .grouping import dense, largest
 from .host import Work
 
 Row = dict[str, Any]
@@ -53,8 +53,8 @@ class _Groups:
         self.duration_ns = duration_ns
         self.key = dense(*columns) if len(duration_ns) else np.zeros(0, dtype=np.int64)
         self.counts = np.bincount(self.key)
-        self.totals_ns = np.bincount(self.key, weights=duration_ns)
-        self.top = np.argsort(-self.totals_ns, kind="stable")[: thresholds.ROWS].tolist()
+        self.totals_ns = np.bincount(self.key, weights=duration_ns).astype(np.float64)
+        self.top = largest(self.totals_ns, thresholds.ROWS).tolist()
         self.left_out = len(self.counts) - len(self.top)
         self.firsts = np.zeros(len(self.counts), dtype=np.intp)
         self.firsts[self.key[::-1]] = np.arange(len(self.key))[::-1]

@@ -87,5 +87,7 @@ def _around(analysis: Analysis) -> str:
     for rows in (host.annotations, host.frames):
         found = who(analysis.timeline, rows, pieces, at_least=0.9)
         if found and found[0][1] >= 0.7 * pieces.total_ns:
-            return found[0][0].rsplit(" ", 1)[-1]
+            function = found[0][0].rsplit(" ", 1)[-1]
+            if not function.startswith("<"):  # a cell or a module has no function to put under jit
+                return function
     return analysis.steps.name if analysis.steps is not None else ""

@@ -6,6 +6,7 @@ from ..analysis import Analysis
 from ..drawing import cause_of_gap
 from ..finding import Finding, Level, Range
 from ..gaps import Cause
+from ..grouping import largest
 from ..thresholds import IDLE_NOTE_SHARE, IDLE_PROBLEM_SHARE, RANGES
 from ..units import milliseconds, percent
 
@@ -18,6 +19,7 @@ def find(analysis: Analysis) -> list[Finding]:
     share = analysis.share(idle_ns)
     if not analysis.devices or share < IDLE_NOTE_SHARE:
         return []
+    several = len(analysis.devices) > 1
     by_cause = sorted(((analysis.idle_ns(cause), cause) for cause in Cause), reverse=True)
     causes = [
         f"{milliseconds(time_ns)} ({percent(time_ns / idle_ns)}): {cause.value}"
@@ -30,7 +32,7 @@ def find(analysis: Analysis) -> list[Finding]:
     return [
         Finding(
             id=ID,
-            title=f"The device was idle {percent(share)} of the time",
+            title=f"{'The devices were' if several else 'The device was'} idle {percent(share)} of the time",
             level=Level.PROBLEM if share >= IDLE_PROBLEM_SHARE else Level.NOTE,
             lost_ms=idle_ns / 1e6,
             share=share,
@@ -52,7 +54,7 @@ def _largest(analysis: Analysis) -> list[Range]:
     gaps = [
         (float(idle.device.idle.start_ns[i]), float(idle.device.idle.end_ns[i]), idle)
         for idle in analysis.idle
-        for i in (-idle.device.idle.lengths_ns).argsort(kind="stable")[:RANGES]
+        for i in largest(idle.device.idle.lengths_ns, RANGES)
     ]
     gaps.sort(key=lambda gap: gap[0] - gap[1])
     return [
