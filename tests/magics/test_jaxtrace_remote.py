@@ -55,6 +55,8 @@ def test_two_programs_become_one_capture_with_a_file_each(shell, store, programs
     assert record.xprof_run == f"{record.id}/both"
     assert record.steps["name"] == "remote_step"
     assert 2 < record.steps["count"] < 100
+    assert record.findings
+    assert str(record.findings[0]["title"])[:30] in outcome.text
     for file in record.files:
         assert traces.steps(store.directory(record.id) / file.path)["remote_step"]
     assert shell.names["capture"].name == "both"
