@@ -76,6 +76,11 @@ def columns(table: type[C], **given: ArrayLike) -> C:
 
     A scalar fills its column. At least one column must be an array. Rows of equal times keep their order.
     """
+    return by_time(unsorted(table, **given))
+
+
+def unsorted(table: type[C], **given: ArrayLike) -> C:
+    """Make a table as `columns` does, with the rows in the order given."""
     types = column_types(table)
     if unknown := given.keys() - types.keys():
         raise TypeError(f"{table.__name__} has no column {sorted(unknown)}")
@@ -84,9 +89,7 @@ def columns(table: type[C], **given: ArrayLike) -> C:
     for name, dtype in types.items():
         values = np.asarray(given.get(name, _NOT_KNOWN.get(name, 0)), dtype=dtype)
         made[name] = np.full(length, values, dtype=dtype) if values.ndim == 0 else values
-    result = table(**made)
-    order = _order(result)
-    return result if order is None else result.take(order)
+    return table(**made)
 
 
 def empty(table: type[C]) -> C:

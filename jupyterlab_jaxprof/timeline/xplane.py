@@ -64,6 +64,7 @@ def _timeline(path: Path, space: Space, texts: Texts) -> Timeline:
     ):
         parts.append(reader.read(line, len(threads)))
         threads.append(Thread(space.host, 0, line.number, line.name.removesuffix(f"/{line.number}")))
+        del line  # it may be most of a file
     ops = by_time(_without_fences(ops, [part.fence_calls for part in parts], texts))
     modules = [module for part in parts for module in part.modules]
     timeline = Timeline(

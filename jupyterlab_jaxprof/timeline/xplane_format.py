@@ -287,7 +287,9 @@ class _EventReader:
         self._numbers = _numbers_by_id(plane.event_names, texts)
         self._unused = [number for number, name in plane.stat_names.items() if _UNUSED_STATS.fullmatch(name)]
         self._count = 0
-        self._blocks: list[tuple[Numbers, Integers, Integers]] = []
+        # They grow in place: pieces put together at the end would be in memory twice.
+        self._name = np.zeros(0, dtype=np.int32)
+        self._offset_ps, self._duration_ps = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         self._stats: list[tuple[NDArray[Any], ...]] = []
 
     def read(self, at: int, end: int) -> int:
@@ -301,8 +303,14 @@ class _EventReader:
         raise DamagedError
 
     def _read_block(self, starts: Integers, ends: Integers) -> None:
-        name = np.zeros(len(starts), dtype=np.int32)
-        offset_ps, duration_ps = np.zeros((2, len(starts)), dtype=np.int64)
+        first, count = self._count, self._count + len(starts)
+        if count > len(self._name):
+            for column in (self._name, self._offset_ps, self._duration_ps):
+                column.resize(max(count, len(column) * 5 // 4), refcheck=False)
+        self._count = count
+        name, offset_ps, duration_ps = (
+            column[first:count] for column in (self._name, self._offset_ps, self._duration_ps)
+        )
         stats: list[tuple[Integers, Integers, Integers]] = []
         for found in scan(self._buffer, starts, ends):
             values = found.value.view(np.int64)
@@ -316,36 +324,33 @@ class _EventReader:
             mask = found.number == 4
             if mask.any():
                 place = found.start[mask]
-                stats.append((found.rows[mask] + self._count, place, place + values[mask]))
+                stats.append((found.rows[mask] + first, place, place + values[mask]))
         if bool((offset_ps < 0).any() | (duration_ps < 0).any()):
             raise DamagedError
-        self._blocks.append((name, offset_ps, duration_ps))
-        self._count += len(starts)
         if stats:
-            event, first, last = (np.concatenate(column) for column in zip(*stats, strict=True))
+            event, begin, end = (np.concatenate(column) for column in zip(*stats, strict=True))
             for at in range(0, len(event), _BLOCK):
                 part = slice(at, at + _BLOCK)
                 self._stats.append(
-                    _read_stats(self._buffer, event[part], first[part], last[part], self._unused)
+                    _read_stats(self._buffer, event[part], begin[part], end[part], self._unused)
                 )
 
     def events(self, begin_ns: int) -> Events:
         """Give all that was read of a line that begins then."""
-        name = np.zeros(self._count, dtype=np.int32)
-        start_ns, duration_ns = np.zeros(self._count), np.zeros(self._count)
+        for column in (self._name, self._offset_ps, self._duration_ps):
+            column.resize(self._count, refcheck=False)
         exact = abs(begin_ns) <= _EXACT_NS
-        row = self._count
-        while self._blocks:  # the last first, so that each can be let go of
-            names, offset_ps, duration_ps = self._blocks.pop()
-            rows = slice(row - len(names), row)
-            name[rows] = names
+        start_ns, duration_ns = self._offset_ps.view(np.float64), self._duration_ps.view(np.float64)
+        for row in range(0, self._count, _BLOCK):  # in place
+            rows = slice(row, row + _BLOCK)
+            offset_ps = self._offset_ps[rows]
             # Nothing is lost before the division, where the sum fits.
             start_ns[rows] = (
                 (begin_ns * 1000 + offset_ps) / 1000.0 if exact else begin_ns + offset_ps / 1000.0
             )
-            duration_ns[rows] = duration_ps / 1000.0
-            row -= len(names)
-        return Events(name, start_ns, duration_ns, Stats(self._buffer, self._plane, self._count, self._stats))
+            duration_ns[rows] = self._duration_ps[rows] / 1000.0
+        stats = Stats(self._buffer, self._plane, self._count, self._stats)
+        return Events(self._name, start_ns, duration_ns, stats)
 
 
 def _read_stats(

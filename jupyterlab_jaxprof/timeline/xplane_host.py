@@ -14,7 +14,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from .build import Texts, columns
+from .build import Texts, columns, unsorted
 from .intervals import NONE, Intervals, union_of
 from .model import AllocatorSamples, ApiCalls, Compiles, Device, HostRanges, Numbers, RangeKind, Steps
 from .xplane_compiles import modules_being_compiled, read_compiles
@@ -124,7 +124,7 @@ class HostReader:
         new_names[python] = self._texts.numbers(all_texts[number][1:] for number in python)
         name = new_names[events.name]
         return ThreadContents(
-            ranges=columns(
+            ranges=unsorted(
                 HostRanges,
                 thread=thread,
                 kind=range_kind[is_range],
