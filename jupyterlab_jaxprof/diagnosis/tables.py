@@ -76,8 +76,13 @@ def _rows_in_window(analysis: Analysis) -> NDArray[np.intp]:
     return np.concatenate(rows) if rows else np.zeros(0, dtype=np.intp)
 
 
-def _busy_ns(analysis: Analysis) -> float:
-    return sum(use.busy.total_ns for use in analysis.devices)
+def _worked_ns(analysis: Analysis) -> dict[int, float]:
+    """The operations of each device together: what shares of a device are of, so that they add up to 1.
+
+    It is more than its busy time where streams overlap.
+    """
+    durations = analysis.timeline.ops.duration_ns
+    return {use.index: float(durations[use.rows].sum()) for use in analysis.devices}
 
 
 def _wall_ns(analysis: Analysis) -> float:
@@ -89,7 +94,7 @@ def _kernels(analysis: Analysis) -> tuple[list[Row], int]:
     rows = _rows_in_window(analysis)
     rows = rows[(ops.kind[rows] == OpKind.KERNEL) | (ops.kind[rows] == OpKind.GRAPH)]
     groups = _Groups(ops.duration_ns[rows], ops.device[rows], ops.name[rows])
-    busy = {use.index: use.busy.total_ns for use in analysis.devices}
+    worked = _worked_ns(analysis)
     device_names = {use.index: use.name for use in analysis.devices}
     table: list[Row] = []
     for group in groups.top:
@@ -103,7 +108,7 @@ def _kernels(analysis: Analysis) -> tuple[list[Row], int]:
                 "total_ms": _ms(total),
                 "median_us": round(float(np.median(durations)) / 1e3, 3),
                 "max_us": round(float(durations.max()) / 1e3, 3),
-                "share_device": _share(total, busy[device]),
+                "share_device": _share(total, worked[device]),
                 "share_wall": _share(total, analysis.length_ns),
             }
         )
@@ -126,7 +131,7 @@ def _hlo_ops(analysis: Analysis) -> tuple[list[Row], int]:
                 "source": timeline.text(int(ops.source[row])),
                 "count": int(groups.counts[group]),
                 "total_ms": _ms(total),
-                "share_device": _share(total, _busy_ns(analysis)),
+                "share_device": _share(total, sum(_worked_ns(analysis).values())),
                 "share_wall": _share(total, _wall_ns(analysis)),
             }
         )
@@ -214,7 +219,7 @@ def _modules(analysis: Analysis) -> tuple[list[Row], int]:
                 "count": round(float(programs.runs[own].sum()) / max(devices, 1)),
                 "ops": int(programs.ops[own].sum()),
                 "total_ms": _ms(total),
-                "share_device": _share(total, _busy_ns(analysis)),
+                "share_device": _share(total, sum(_worked_ns(analysis).values())),
                 "share_wall": _share(total, _wall_ns(analysis)),
             }
         )
