@@ -16,7 +16,7 @@ from jupyterlab_jaxprof import Plan, time
 from jupyterlab_jaxprof.cell import Cell, drive
 from jupyterlab_jaxprof.timing import measure
 from jupyterlab_jaxprof.timing.bodies import CellBody
-from jupyterlab_jaxprof.timing.reads import read_observer
+from jupyterlab_jaxprof.timing.reads import ReadObserver
 from jupyterlab_jaxprof.timing.sampling import MemorySampler
 
 ROUNDS = 25
@@ -105,7 +105,7 @@ def reads():
     plain, observed = [], []
     for _ in range(2 * ROUNDS):
         plain.append(read())
-        with read_observer(lambda *_: None):
+        with ReadObserver(lambda *_: None):
             observed.append(read())
     print(f"following a read: {min(observed) - min(plain):+.2f} us (aim: under 5)")
 

@@ -19,7 +19,7 @@ class History:
 
     def __init__(self) -> None:
         self._signatures: OrderedDict[str, deque[Signature]] = OrderedDict()
-        self._memory: dict[str, tuple[int, Mapping[str, int] | None]] = {}
+        self._memory: dict[str, tuple[Function | None, Mapping[str, int] | None]] = {}
         self._arguments = 0
         self._lock = threading.Lock()
 
@@ -41,8 +41,9 @@ class History:
 
         None when it isn't known, or not the same for all of them: which one a call runs is not seen.
         """
-        content, memory = self._memory.get(Function.of(function).key, (0, None))
-        return memory if content == Function.of(function).content else None
+        wanted = Function.of(function)
+        known, memory = self._memory.get(wanted.key, (None, None))
+        return memory if known == wanted else None
 
     def add(self, signature: Signature, memory: Mapping[str, int] | None) -> Reason:
         """Take a compile into the history, and say why it happened."""
@@ -66,9 +67,8 @@ class History:
         return reason
 
     def _remember_memory(self, signature: Signature, memory: Mapping[str, int] | None) -> None:
-        """Keep what its programs need as long as it is the same; a function defined anew starts anew."""
-        content = signature.function.content if signature.function is not None else 0
-        known = self._memory.get(signature.key)
-        if known is not None and known[0] == content and known[1] != memory:
+        """Keep what its programs need while it is the same; a new function object starts anew, as in JAX."""
+        function, known = signature.function, self._memory.get(signature.key)
+        if known is not None and known[0] == function and known[1] != memory:
             memory = None
-        self._memory[signature.key] = (content, memory)
+        self._memory[signature.key] = (function, memory)

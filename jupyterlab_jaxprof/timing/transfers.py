@@ -9,7 +9,7 @@ from types import CodeType, FrameType
 from typing import Any, Literal
 
 from jupyterlab_jaxprof.timing.places import Places
-from jupyterlab_jaxprof.timing.reads import read_observer
+from jupyterlab_jaxprof.timing.reads import ReadObserver
 from jupyterlab_jaxprof.timing.writes import WriteObserver
 
 
@@ -66,7 +66,7 @@ class TransferRecorder:
     def __enter__(self) -> TransferRecorder:
         with ExitStack() as stack:
             stack.enter_context(self._writes)
-            stack.enter_context(read_observer(self._on_read))
+            stack.enter_context(ReadObserver(self._on_read))
             self._stack = stack.pop_all()
         return self
 
