@@ -135,7 +135,7 @@ class ApiCalls(Columns):
     """Calls of the CUDA API (launches among them) or of the runtime's equivalent, sorted by start."""
 
     thread: Numbers
-    name: Numbers  # text: `cuLaunchKernel`
+    name: Numbers  # text: `cuLaunchKernel`; `kernel launch` where the recorder gives the kernel's name
     start_ns: Floats
     duration_ns: Floats
     correlation: Integers  # joins it to the device operations that it launched; 0: none
@@ -144,7 +144,10 @@ class ApiCalls(Columns):
 
 @dataclass(frozen=True)
 class Steps(Columns):
-    """Marked steps, sorted by start: StepTraceAnnotation, or NVTX ranges of one name with a number."""
+    """Marked steps, sorted by start: StepTraceAnnotation, or NVTX ranges of one name with a number.
+
+    A step is here alone, not among the host's ranges.
+    """
 
     thread: Numbers
     name: Numbers  # text without the number

@@ -67,13 +67,13 @@ class Fields(NamedTuple):
 
 def field_at(buffer: Buffer, at: int, end: int) -> Field:
     """Read the field that begins at a place. Raises DamagedError where none can."""
-    tag, at = _varint(buffer, at, end)
+    tag, at = varint(buffer, at, end)
     number, wire_type = divmod(tag, 8)
     if wire_type == VARINT:
-        value, at = _varint(buffer, at, end)
+        value, at = varint(buffer, at, end)
         field = Field(number, wire_type, value, at, at)
     elif wire_type == LENGTH:
-        length, at = _varint(buffer, at, end)
+        length, at = varint(buffer, at, end)
         field = Field(number, wire_type, length, at, at + length)
     elif wire_type in (FIXED64, FIXED32):
         length = 8 if wire_type == FIXED64 else 4
@@ -94,7 +94,8 @@ def fields(buffer: Buffer, start: int, end: int) -> Iterator[Field]:
         start = field.end
 
 
-def _varint(buffer: Buffer, at: int, end: int) -> tuple[int, int]:
+def varint(buffer: Buffer, at: int, end: int) -> tuple[int, int]:
+    """Read one number, and tell where it ends. Raises DamagedError."""
     value = shift = 0
     while at < end and shift < 70:
         byte = buffer[at]

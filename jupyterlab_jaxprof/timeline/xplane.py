@@ -80,7 +80,7 @@ def _timeline(path: Path, space: Space, texts: Texts) -> Timeline:
         steps=_joined(Steps, parts, "steps"),
         compiles=with_functions(_joined(Compiles, parts, "compiles"), modules, texts),
         allocator=_joined(AllocatorSamples, parts, "allocator"),
-        collectives=xplane_device.find_collectives(ops, texts),
+        collectives=xplane_device.find_collectives(ops, texts, programs),
         recorded_ns=(0.0, 0.0),
         dropped_events=_dropped(space),
         versions=_versions(metadata),

@@ -212,8 +212,11 @@ def _with_origins(ops: DeviceOps, texts: Texts, programs: Programs) -> DeviceOps
     )
 
 
-def find_collectives(ops: DeviceOps, texts: Texts) -> Collectives:
-    """Find the operations between devices by the names of their kernels and of their HLO operations."""
+def find_collectives(ops: DeviceOps, texts: Texts, programs: Programs | None = None) -> Collectives:
+    """Find the operations between devices by the names of their kernels and of their HLO operations.
+
+    Their sizes are known from the programs.
+    """
     all_texts = texts.all()
     kinds = [np.zeros(len(ops), dtype=np.int32)] * 2
     for place, (column, pattern) in enumerate(((ops.name, _NCCL), (ops.hlo_op, _COLLECTIVE_OP))):
@@ -224,4 +227,12 @@ def find_collectives(ops: DeviceOps, texts: Texts) -> Collectives:
             kinds[place] = texts.numbers(names)[inverse]
     kind = np.where(kinds[1] > 0, kinds[1], kinds[0])
     rows = np.flatnonzero(kind)
-    return columns(Collectives, op=rows, kind=kind[rows])
+    sizes: dict[tuple[int, int, int], int] = {}
+    operations = list(
+        zip(*(column[rows].tolist() for column in (ops.module, ops.program, ops.hlo_op)), strict=True)
+    )
+    for module, program, op in set(operations) if programs else ():
+        origin = programs.origin(all_texts[module], program, all_texts[op]) if programs else None
+        sizes[module, program, op] = origin.operand_bytes if origin else 0
+    size_bytes = np.array([sizes.get(one, 0) for one in operations], dtype=np.int64)
+    return columns(Collectives, op=rows, kind=kind[rows], size_bytes=size_bytes)

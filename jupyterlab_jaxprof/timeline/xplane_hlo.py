@@ -5,16 +5,27 @@ https://github.com/openxla/xla/blob/main/xla/service/hlo.proto
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
 
 import numpy as np
 
-from .wire import LENGTH, Buffer, DamagedError, Field, fields, scan
+from .wire import LENGTH, Buffer, DamagedError, Field, fields, scan, varint
 from .xplane_format import Plane, read_stat
 
 PLANE = "/host:metadata"
+_NAME, _OPCODE, _SHAPE, _METADATA, _ID, _OPERANDS = _WANTED = 1, 2, 3, 7, 35, 36
+_COLLECTIVES = {
+    *("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "ragged-all-to-all"),
+    *("collective-permute", "collective-broadcast", "send"),
+}
+#: Bits of an element by the number of its type: xla_data.proto.
+_ELEMENT_BITS = {
+    **{1: 8, 2: 8, 3: 16, 4: 32, 5: 64, 6: 8, 7: 16, 8: 32, 9: 64, 10: 16, 11: 32, 12: 64, 15: 64, 16: 16},
+    **{18: 128, 19: 8, 20: 8, 21: 4, 22: 4, 23: 8, 24: 8, 25: 8, 26: 2, 27: 2, 28: 8, 29: 8, 32: 4, 33: 8},
+}
 
 
 @dataclass(frozen=True)
@@ -24,6 +35,8 @@ class Origin:
     op: str
     scope: str
     source: str
+    operand_bytes: int = 0
+    """What a collective operation is given on each device; 0 for all other operations."""
 
 
 class Programs:
@@ -70,37 +83,68 @@ def _origins(buffer: Buffer) -> dict[str, Origin]:
                 frames = _stack_frames(buffer, module_part)
     starts = np.array([one.start for one in instructions], dtype=np.int64)
     ends = np.array([one.end for one in instructions], dtype=np.int64)
-    names: dict[int, str] = {}
-    metadata: dict[int, tuple[int, int]] = {}
+    details: dict[int, dict[int, tuple[int, int]]] = {}
     for found in scan(buffer, starts, ends):
-        for row, number, length, start in zip(
-            found.rows.tolist(),
-            found.number.tolist(),
-            found.value.tolist(),
-            found.start.tolist(),
+        wanted = np.flatnonzero(np.isin(found.number, _WANTED))
+        for row, number, value, start in zip(
+            *(column[wanted].tolist() for column in (found.rows, found.number, found.value, found.start)),
             strict=True,
         ):
-            if number == 1:
-                names[row] = buffer.text(start, start + length)
-            elif number == 7:
-                metadata[row] = start, start + length
+            details.setdefault(row, {})[number] = (value, start)
     by_name: dict[str, Origin] = {}
     by_kernel: dict[str, Origin] = {}
-    for row, name in names.items():
-        origin = Origin(name, *_scope_and_source(buffer, metadata.get(row, (0, 0)), frames))
-        by_name[name] = origin
+    shapes = {parts[_ID][0]: parts[_SHAPE] for parts in details.values() if {_ID, _SHAPE} <= parts.keys()}
+    for parts in details.values():
+        name = _text(buffer, parts.get(_NAME))
+        scope, source = _scope_and_source(buffer, parts.get(_METADATA), frames)
+        operands = _numbers(buffer, parts.get(_OPERANDS)) if _is_collective(buffer, parts) else []
+        size = sum(_shape_bytes(buffer, shapes.get(operand)) for operand in operands)
+        by_name[name] = origin = Origin(name, scope, source, size)
         by_kernel.setdefault(name.replace(".", "_").replace("-", "_"), origin)
     return by_kernel | by_name
+
+
+def _text(buffer: Buffer, place: tuple[int, int] | None) -> str:
+    return buffer.text(place[1], place[1] + place[0]) if place else ""
+
+
+def _numbers(buffer: Buffer, place: tuple[int, int] | None) -> list[int]:
+    """Read packed numbers."""
+    numbers: list[int] = []
+    at, end = (place[1], place[1] + place[0]) if place else (0, 0)
+    while at < end:
+        number, at = varint(buffer, at, end)
+        numbers.append(number)
+    return numbers
+
+
+def _is_collective(buffer: Buffer, parts: dict[int, tuple[int, int]]) -> bool:
+    return _text(buffer, parts.get(_OPCODE)).removesuffix("-start") in _COLLECTIVES
+
+
+def _shape_bytes(buffer: Buffer, place: tuple[int, int] | None) -> int:
+    """Give an array's size from its shape; 0 for tuples and what is not known."""
+    bits, dimensions = 0, list[int]()
+    if place:
+        for part in fields(buffer, place[1], place[1] + place[0]):
+            if part.number == 2:
+                bits = _ELEMENT_BITS.get(part.value, 0)
+            elif part.number == 3:
+                packed = part.wire_type == LENGTH
+                dimensions += _numbers(buffer, (part.value, part.start)) if packed else [part.value]
+    return math.prod(dimensions) * bits // 8
 
 
 def _of(buffer: Buffer, message: Field, number: int) -> Iterator[Field]:
     return (part for part in fields(buffer, message.start, message.end) if part.number == number)
 
 
-def _scope_and_source(buffer: Buffer, place: tuple[int, int], frames: dict[int, str]) -> tuple[str, str]:
+def _scope_and_source(
+    buffer: Buffer, place: tuple[int, int] | None, frames: dict[int, str]
+) -> tuple[str, str]:
     scope = file = source = ""
     line = 0
-    for part in fields(buffer, *place):
+    for part in fields(buffer, place[1], place[1] + place[0]) if place else ():
         if part.number == 2:
             scope = buffer.text(part.start, part.end)
         elif part.number == 3:

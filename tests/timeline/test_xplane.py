@@ -183,6 +183,8 @@ def test_collectives_of_two_devices():
     assert Counter(of_device.tolist()) == {0: 18, 1: 18}
     names = {timeline.text(name).split("(")[0] for name in timeline.ops.name[collectives.op]}
     assert names == {"ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "all_reduce_4_0_fusion_1"}
+    weights = 2 * 2048**2  # bytes of one layer's, in bfloat16
+    assert Counter(collectives.size_bytes.tolist()) == {weights: 12, 3 * weights: 12, 0: 12}
 
 
 def test_two_hosts_are_one_timeline():
