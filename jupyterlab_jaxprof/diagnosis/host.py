@@ -166,7 +166,8 @@ def use_of_hosts(
 def _leading_thread(
     timeline: Timeline, steps: StepTable | None, rows: NDArray[np.intp], work: NDArray[np.int8]
 ) -> int:
-    """The thread of the steps; else the one that dispatches longest; else the one annotated longest."""
+    """The thread of the steps; else the one that dispatches longest; else the one annotated longest; else the
+    one that launches most."""
     if steps is not None:
         return steps.thread
     ranges = timeline.ranges
@@ -175,7 +176,8 @@ def _leading_thread(
         if chosen.any():
             weights = ranges.duration_ns[rows[chosen]]
             return int(np.bincount(ranges.thread[rows[chosen]], weights=weights).argmax())
-    return -1
+    launching = timeline.calls.thread[timeline.calls.launches]
+    return int(np.bincount(launching).argmax()) if len(launching) and len(timeline.devices) == 1 else -1
 
 
 def _use(
@@ -201,7 +203,7 @@ def _use(
     def united(kind: Work, of_threads: NDArray[np.bool_]) -> Intervals:
         return _united(ranges, known_rows[(known_work == kind) & of_threads], window)
 
-    dispatch = united(Work.DISPATCH, helping)
+    dispatch = united(Work.DISPATCH, helping) | _launching(timeline, thread, window)
     annotated = np.flatnonzero(annotation)
     annotated = annotated[work[annotated] == Work.OTHER]
     annotations, others = rows[annotated[own[annotated]]], rows[annotated[~own[annotated]]]
@@ -248,6 +250,13 @@ def _compiling(timeline: Timeline, window: Window, process: int, processes: NDAr
     if len(compiles) and len(processes):
         compiles = compiles.take(processes[compiles.thread] == process)
     return union_of(compiles.start_ns, compiles.duration_ns).clip(window.start_ns, window.end_ns)
+
+
+def _launching(timeline: Timeline, thread: int, window: Window) -> Intervals:
+    """When a thread launched kernels or graphs: all that a report without XLA's ranges has of dispatches."""
+    calls = timeline.calls
+    rows = np.flatnonzero(calls.launches & (calls.thread == thread))
+    return union_of(calls.start_ns[rows], calls.duration_ns[rows]).clip(window.start_ns, window.end_ns)
 
 
 def _synchronising(timeline: Timeline, thread: int, window: Window) -> Intervals:

@@ -510,6 +510,15 @@ class TestRecording:
             scene.step(1000 + 30_000 * step, 29_000, step)
         assert "4 times between steps" in found(scene)["recompilation"].title
 
+    def test_a_host_that_was_not_recorded_is_accused_of_nothing(self) -> None:
+        scene = Scene(source=Source.NSIGHT)
+        scene.blind = frozenset({"host", "python"})
+        for step in range(6):
+            scene.kernel(1000 + 30_000 * step, 5000)
+        findings = found(scene)
+        assert "host-starves-device" not in findings
+        assert "device-idle" in findings
+
     def test_nothing_at_all(self) -> None:
         diagnosis = diagnose(Scene().timeline())
         assert [finding.id for finding in diagnosis.findings] == ["no-device-activity"]

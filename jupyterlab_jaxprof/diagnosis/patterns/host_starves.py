@@ -28,6 +28,8 @@ def find(analysis: Analysis) -> list[Finding]:
         return []
     pieces = _pieces(analysis)
     name, evidence = _where(analysis, pieces)
+    if not name and (not len(analysis.host.dispatch) or "host" in analysis.timeline.blind):
+        return []  # nothing at all is known of the host
     if not name and analysis.steps is not None:
         # Silence of the host in a few steps may as well be a slow wake-up: count what each step has of it
         lost_ns = float(np.median(pieces.covered(*analysis.periods()))) * analysis.step_count
