@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from itertools import pairwise
 
 from .blocks import Curve
 from .printable import printable
@@ -58,7 +59,7 @@ def _rebinned(fractions: list[float]) -> list[float]:
     if len(fractions) <= _CELLS:
         return fractions
     bounds = [number * len(fractions) // _CELLS for number in range(_CELLS + 1)]
-    return [max(fractions[low:high]) for low, high in zip(bounds, bounds[1:], strict=False)]
+    return [max(fractions[low:high]) for low, high in pairwise(bounds)]
 
 
 def _ruled(curve: Curve, width: int) -> str:

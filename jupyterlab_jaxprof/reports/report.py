@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -47,7 +48,7 @@ def report(store: Store, target: str) -> Report:
     """
     found = find(store, target)
     if found.record is None:
-        return _of_path(found.path.absolute())
+        return _of_path(Path(os.path.abspath(found.path)))  # noqa: PTH100 (resolve() would follow links)
     if "timeline" in found.record.summary:
         return Report(found.record, found.path, found.in_store)
     return _of_capture(found, found.record)
