@@ -14,7 +14,7 @@ NAME = PACKAGE.name
 # What each room may import from the others: docs/architecture.md
 MAY_IMPORT: dict[str, set[str]] = {
     "__init__": {"magics", "timing", "captures", "server"},
-    "magics": {"cell", "timing", "tracing", "reports", "cards", "captures", "environment"},
+    "magics": {"cell", "timing", "tracing", "nsight", "reports", "cards", "captures", "environment"},
     "cli": {"tracing", "reports", "cards", "captures", "environment"},
     "timing": {"cell", "cards", "captures", "environment"},
     "cell": set(),
@@ -26,7 +26,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "captures": set(),
     "environment": set(),
     "server": {"captures", "environment"},
-    "nsight": {"cell", "timing", "captures", "environment"},
+    "nsight": {"cell", "timing", "tracing", "reports", "captures", "environment"},
 }
 PRIVATE_INTERFACES = {
     "tracing/profiler.py": {"jax"},

@@ -37,11 +37,16 @@ _TRASH = re.compile(rf"trash-{ID_PATTERN.pattern}-[0-9a-f]+")
 IN_STORE = re.compile(rf"{ID_PATTERN.pattern}|{_TRASH.pattern}")
 IN_DIRECTORY = re.compile(rf"\.{ID_PATTERN.pattern}\.partial")
 _UNOWNED_GRACE_S = 3600.0
-_ROLES = (("perfetto_trace.json.gz", "perfetto"), (".trace.json.gz", "trace_json"), (".xplane.pb", "xplane"))
+_ROLES = (
+    ("perfetto_trace.json.gz", "perfetto"),
+    (".trace.json.gz", "trace_json"),
+    (".xplane.pb", "xplane"),
+    (".nsys-rep", "nsys"),
+)
 
 
 def role_of(path: str) -> str:
-    """Tell a file's role by its name: `xplane`, `trace_json`, `perfetto` or `other`."""
+    """Tell a file's role by its name: `xplane`, `trace_json`, `perfetto`, `nsys` or `other`."""
     return next((role for ending, role in _ROLES if path.endswith(ending)), "other")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import time
 from collections.abc import Iterable
@@ -101,6 +102,11 @@ class Cell:
     def codes(self) -> tuple[CodeType, ...]:
         """The body's code, the loop that runs it several times included if there has been one."""
         return self._program.units if self._loop is None else (*self._program.units, self._loop)
+
+    @property
+    def nodes(self) -> tuple[ast.stmt, ...]:
+        """The body's statements, as they were compiled."""
+        return self._program.nodes
 
     @property
     def names(self) -> dict[str, Any]:

@@ -161,32 +161,37 @@ def _record(spec: dict[str, Any], body: Body, fence: Fence, teller: Teller) -> N
     except NotAttached as error:
         teller.tell("no-nvtx", reason=str(error))
         return
-    value: Any = None
     with suppress(Exception):
         fence.prepare()
     domain.push(CAPTURE)  # returns once nsys records
     teller.tell("capture")
     try:
-        for number in range(spec["steps"]):
-            with _stage("step", spec["filename"], teller, number=number) as passed:
-                value = None  # only the last one is shown
-                domain.push(f"step {number}")
-                try:
-                    began_ns = time.perf_counter_ns()
-                    value = body.run()
-                    done_ns = fence.wait()
-                finally:
-                    domain.pop()
-                teller.tell("step", number=number, duration_ms=(done_ns - began_ns) / 1e6)
-            if not passed:
-                break
-        else:
-            if value is not None:
-                with _stage("value", spec["filename"], teller):
-                    print(repr(value))  # noqa: T201 - the value, as a notebook shows it
+        value = _steps(spec, body, fence, teller, domain)
     finally:
         domain.pop()  # returns once nsys has all that was recorded
         teller.tell("captured")
+    if value is not None:
+        with _stage("value", spec["filename"], teller):
+            print(repr(value))  # noqa: T201 - as a notebook shows it
+
+
+def _steps(spec: dict[str, Any], body: Body, fence: Fence, teller: Teller, domain: Domain) -> Any:
+    """Run every step, up to the first that fails; gives the value of the last."""
+    value: Any = None
+    for number in range(spec["steps"]):
+        with _stage("step", spec["filename"], teller, number=number) as passed:
+            value = None  # its arrays are not kept alive
+            domain.push(f"step {number}")
+            try:
+                began_ns = time.perf_counter_ns()
+                value = body.run()
+                done_ns = fence.wait()
+            finally:
+                domain.pop()
+            teller.tell("step", number=number, duration_ms=(done_ns - began_ns) / 1e6)
+        if not passed:
+            return None
+    return value
 
 
 def _finish(spec: dict[str, Any], namespace: dict[str, Any], teller: Teller) -> None:
@@ -202,9 +207,7 @@ def _finish(spec: dict[str, Any], namespace: dict[str, Any], teller: Teller) -> 
 
 
 @contextmanager
-def _stage(
-    stage: str, filename: str, teller: Teller, *, number: int | None = None
-) -> Generator[list[bool]]:
+def _stage(stage: str, filename: str, teller: Teller, *, number: int | None = None) -> Generator[list[bool]]:
     """Tell of the error that the user's code raises; what is given is empty then, and nothing is raised."""
     passed = [True]
     try:
@@ -242,7 +245,7 @@ def _use_cache(directory: str) -> None:
     if directory and "jax" in sys.modules:
         import jax
 
-        if not jax.config.jax_compilation_cache_dir:
+        if not getattr(jax.config, "jax_compilation_cache_dir", None):
             jax.config.update("jax_compilation_cache_dir", directory)
 
 

@@ -20,9 +20,8 @@ def described(error: BaseException, filename: str) -> dict[str, Any]:
     """Give an exception as plain values, its frames from the first one in `filename` on (a beginning)."""
     links: list[dict[str, Any]] = []
     seen: set[int] = set()
-    now: BaseException | None = error
-    after = ""
-    while now is not None and id(now) not in seen:
+    now, after = error, ""
+    while id(now) not in seen:
         seen.add(id(now))
         links.append({"frames": _frames(now, filename), "lines": _lines(now), "after": after})
         if now.__cause__ is not None:
@@ -82,11 +81,7 @@ def remade(said: Mapping[str, Any], label: Callable[[str], str | None]) -> BodyE
     error = cls(said["message"])
     lines = ["-" * 75]
     for link in said["links"]:
-        if link["after"] or len(lines) > 1:
-            lines += ["", _between(said["links"], link), ""]
-        lines += [f"{said['type']}  Traceback (most recent call last, in the process under nsys)"] * (
-            len(lines) == 1
-        )
+        lines.append("Traceback (most recent call last), in the process under nsys:")
         for filename, line, name, text in link["frames"]:
             place = label(filename)
             shown = f"{place}, line {line}" if place else f"File {filename}:{line}"
@@ -94,14 +89,10 @@ def remade(said: Mapping[str, Any], label: Callable[[str], str | None]) -> BodyE
             if text:
                 lines.append(f"    {text}")
         lines += [_labelled(text, label) for text in link["lines"]]
+        if link["after"]:
+            lines += ["", link["after"], ""]
     error.lines = lines
     return error
-
-
-def _between(links: Sequence[Mapping[str, Any]], link: Mapping[str, Any]) -> str:
-    """The sentence above a link: what it came of is told with the one before."""
-    before = links[links.index(link) - 1]
-    return str(before["after"])
 
 
 def _labelled(text: str, label: Callable[[str], str | None]) -> str:

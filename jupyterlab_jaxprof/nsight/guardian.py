@@ -21,6 +21,8 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
+from types import FrameType
 
 INTERRUPT, GIVE_UP = b"i", b"k"
 _PR_SET_CHILD_SUBREAPER = 36
@@ -34,8 +36,12 @@ def main(events: int, folder: str, command: list[str]) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     os.set_inheritable(0, False)
     ended: list[int] = []
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        ended.append(number)
+
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: ended.append(1))
+        signal.signal(number, on_signal)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     woken = _woken_by_ends()
     try:
@@ -58,7 +64,7 @@ def main(events: int, folder: str, command: list[str]) -> None:
             interrupted = True
             nsys.send_signal(signal.SIGINT)
     status = nsys.poll()
-    left = _sweep()
+    left = _sweep(str(Path(command[0]).resolve().parent))
     _send(events, event="nsys-ended", status=status, left=left)
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -67,9 +73,13 @@ def _woken_by_ends() -> int:
     """Give a descriptor that is readable once a child process has ended."""
     readable, writable = os.pipe()
     os.set_blocking(writable, False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.signal(signal.SIGCHLD, _wake)
     signal.set_wakeup_fd(writable, warn_on_full_buffer=False)
     return readable
+
+
+def _wake(number: int, frame: FrameType | None) -> None:
+    """Let the signal write to the descriptor; without a handler it would not."""
 
 
 def _with_default_interrupts() -> None:
@@ -83,21 +93,30 @@ def _send(events: int, **said: object) -> None:
         return
 
 
-def _sweep() -> int:
-    """End all descendants of this process; gives how many there were."""
+def _sweep(tools: str) -> int:
+    """End all descendants of this process; gives how many were not nsys's own helpers."""
     seen: set[int] = set()
     for _ in range(_SWEEPS):
         found = _descendants()
         if not found:
             break
         for pid in found:
-            seen.add(pid)
+            if not _is_tool(pid, tools):
+                seen.add(pid)
             try:
                 os.kill(pid, signal.SIGKILL)
             except OSError:
                 continue
         time.sleep(0.01)
     return len(seen)
+
+
+def _is_tool(pid: int, tools: str) -> bool:
+    try:
+        program = str(Path(f"/proc/{pid}/exe").readlink())
+    except OSError:  # it has just ended
+        return True
+    return program.startswith(tools) or "nsight" in program.lower()
 
 
 def _descendants() -> list[int]:
@@ -108,7 +127,7 @@ def _descendants() -> list[int]:
     except ChildProcessError:
         return []
     below, children = {os.getpid()}, dict[int, list[int]]()
-    for name in os.listdir("/proc"):
+    for name in [path.name for path in Path("/proc").iterdir()]:
         if name.isdigit():
             state, parent = _state(name)
             if state not in ("", "Z"):
@@ -124,8 +143,7 @@ def _descendants() -> list[int]:
 
 def _state(pid: str) -> tuple[str, int]:
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
         return fields[0].decode(), int(fields[1])
     except (OSError, IndexError):  # it has just ended
         return "", 0

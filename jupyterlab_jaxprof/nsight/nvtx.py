@@ -71,9 +71,7 @@ class _Tool:
         self._slots = {number: (ctypes.c_void_p * size)() for number, size in _TABLE_SIZES.items()}
         self._tables = {number: _table(slots) for number, slots in self._slots.items()}
         self._callbacks = _Callbacks(ctypes.sizeof(_Callbacks), _GetTable(self._get_table))
-        self._version = _VersionInfo(
-            ctypes.sizeof(_VersionInfo), _VERSION, 0, _SetVersion(lambda version: None)
-        )
+        self._version = _VersionInfo(ctypes.sizeof(_VersionInfo), _VERSION, 0, _SetVersion(_take_version))
         self._get_export = _GetExport(self._export)
         try:
             initialize: Any = ctypes.CDLL(path).InitializeInjectionNvtx2
@@ -106,8 +104,12 @@ class _Tool:
         return ctypes.CFUNCTYPE(result, *arguments)(address)
 
 
+def _take_version(version: int) -> None:
+    """Take the tool's version, which nobody needs."""
+
+
 def _table(slots: Any) -> Any:
-    """Make the table that leads the tool to the slots; its first entry stands for none, and a null ends it."""
+    """Make the table that leads the tool to the slots; its first entry stands for none, a null ends it."""
     places = [ctypes.addressof(slots) + index * ctypes.sizeof(ctypes.c_void_p) for index in range(len(slots))]
     return (ctypes.c_void_p * (len(slots) + 1))(None, *places[1:], None)
 

@@ -1,0 +1,259 @@
+"""%%nsys: the cell under Nsight Systems, in a clean process with the notebook's variables."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import inspect
+import shutil
+import sys
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from jupyterlab_jaxprof.captures import Capture, Draft, Store, StoreError
+from jupyterlab_jaxprof.cell import Barrier, Cell, notebook_name
+from jupyterlab_jaxprof.environment import nsys
+from jupyterlab_jaxprof.environment.machine import gpus
+from jupyterlab_jaxprof.nsight.carry import CarryError, Options, Plan, Sources, plan
+from jupyterlab_jaxprof.nsight.carry.returned import read_back
+from jupyterlab_jaxprof.nsight.errors import remade
+from jupyterlab_jaxprof.nsight.flags import FlagError, Flags, flags
+from jupyterlab_jaxprof.nsight.run import Program, Result, Run
+from jupyterlab_jaxprof.nsight.surroundings import jax_cache
+from jupyterlab_jaxprof.timing.variables import backend_has_started
+from jupyterlab_jaxprof.tracing import Source
+
+from .arguments import asks_for_help, usage_error
+from .display import Display
+from .inputs import default_name
+from .jaxnsys_arguments import HELP, Arguments, parse
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+__all__ = ["HELP", "cell_magic", "line_magic"]
+
+_MAGIC = "%%nsys"
+#: The set-up cells of each shell: their Python texts by what tells them apart, in the order they first ran.
+_set_up: WeakKeyDictionary[InteractiveShell, dict[str, str]] = WeakKeyDictionary()
+
+
+async def cell_magic(shell: InteractiveShell, line: str, body: str) -> object:
+    """Run `%%nsys line` over `body`; raises the body's error."""
+    __tracebackhide__ = True
+    if asks_for_help(line):
+        sys.stdout.write(f"{HELP}\nThe cell was not run.\n")
+        return None
+    arguments = parse(_MAGIC, line)
+    cell = Cell.from_magic(shell, "nsys", line, body)
+    if arguments.set_up:
+        return await _run_here(shell, cell, arguments)
+    installation = _installation()
+    _check_gpu_metrics(arguments)
+    display = Display(shell, show_card=arguments.show_card)
+    display.say("Looking for what the cell needs ...")
+    notices = Barrier().drain() if backend_has_started() else []  # the devices are to be the cell's alone
+    with _sentences():
+        planned = plan(
+            shell.user_ns,
+            list(cell.nodes),
+            sources=Sources.from_shell(shell),
+            options=_options(shell, arguments),
+        )
+        with _begin(shell, arguments) as draft:
+            run = Run(draft, installation, say=display.say, write=_write)
+            chosen = flags(installation, arguments.wishes, run.output)
+            chosen = Flags(chosen.arguments, (*notices, *chosen.notices, *_rebound(planned, arguments)))
+            result = _capture(run, planned, cell, arguments, chosen)
+    _bring_back(shell, result, planned, arguments)
+    _show(shell, result, arguments, display)
+    return _conclude(shell, result, arguments)
+
+
+def _capture(run: Run, planned: Plan, cell: Cell, arguments: Arguments, chosen: Flags) -> Result:
+    cache, problem = jax_cache(Store.default().root)
+    if problem:
+        chosen = Flags(chosen.arguments, (*chosen.notices, problem))
+    import linecache
+
+    program = Program(
+        codes=cell.codes,
+        filename=cell.filename,
+        text="".join(linecache.getlines(cell.filename)),
+        steps=arguments.steps,
+        warm_up=arguments.warm_up,
+        graphs=arguments.graphs,
+        returned=arguments.returned,
+    )
+    return run.capture(planned, program, chosen, Source(notebook_name(), cell.magic, cell.body), cache)
+
+
+def _show(shell: InteractiveShell, result: Result, arguments: Arguments, display: Display) -> None:
+    """Show the card, or what went wrong where there is nothing to keep."""
+    record, directory = result.record, result.directory
+    if record is None or directory is None:
+        text = " ".join([result.outcome.reason, *result.outcome.notices])
+        display.complain(text or "Nothing was recorded, and nobody said why.")
+        return
+    if arguments.save:
+        shell.user_ns[arguments.save] = Capture(record, directory)
+    display.card(record, directory, in_store=not arguments.directory)
+
+
+def _conclude(shell: InteractiveShell, result: Result, arguments: Arguments) -> object:
+    """Raise what the body raised, or the user's interrupt."""
+    __tracebackhide__ = True
+    error = result.ran.error
+    if result.interrupted:
+        raise KeyboardInterrupt
+    if error is not None:
+        raise remade(error["error"], lambda filename: _label(shell, filename))
+    return None
+
+
+def _label(shell: InteractiveShell, filename: str) -> str | None:
+    named = shell.compile.format_code_name(filename)
+    return " ".join(named) if named else None
+
+
+def _bring_back(shell: InteractiveShell, result: Result, planned: Plan, arguments: Arguments) -> None:
+    """Set the variables that --return names."""
+    back = result.back
+    if back is None:
+        return
+    try:
+        if back.exists():
+            shell.user_ns.update(read_back(back, shell.user_ns, planned.classes))
+        else:
+            sys.stderr.write(f"{', '.join(arguments.returned)} did not come back: the cell did not end.\n")
+    except Exception as error:  # noqa: BLE001 - what is unpickled is the user's own
+        sys.stderr.write(
+            f"{', '.join(arguments.returned)} did not come back ({type(error).__name__}: {error}).\n"
+        )
+    finally:
+        shutil.rmtree(back.parent, ignore_errors=True)
+
+
+def _rebound(planned: Plan, arguments: Arguments) -> list[str]:
+    names = [name for name in planned.rebinds if name not in arguments.returned]
+    if not names:
+        return []
+    listed = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    verb = "keeps its value" if len(names) == 1 else "keep their values"
+    return [
+        f"The cell assigns to {listed}: the notebook's {verb}, for the cell ran in another process "
+        f"(--return {','.join(names[:3])} brings it back)."
+    ]
+
+
+async def _run_here(shell: InteractiveShell, cell: Cell, arguments: Arguments) -> object:
+    """Run a set-up cell in the notebook, and remember it once it has run."""
+    __tracebackhide__ = True
+    value: Any = None
+    for code in cell.codes:
+        value = eval(code, shell.user_global_ns, shell.user_ns)
+        if code.co_flags & inspect.CO_COROUTINE:
+            value = await value
+    key = arguments.name or _cell_id(shell) or hashlib.sha256(cell.body.encode()).hexdigest()
+    _set_up.setdefault(shell, {})[key] = shell.transform_cell(cell.body)
+    sys.stdout.write(f"This cell is run by {_MAGIC} too, before what it records. %nsys forget forgets it.\n")
+    return value
+
+
+def _cell_id(shell: InteractiveShell) -> str:
+    """The front end's identifier of the running cell, which stays when its text changes; empty without."""
+    header: Any = getattr(shell, "parent_header", None) or {}
+    metadata = header.get("metadata") if isinstance(header, dict) else None
+    return str(metadata.get("cellId") or "") if isinstance(metadata, dict) else ""
+
+
+def _options(shell: InteractiveShell, arguments: Arguments) -> Options:
+    return Options(
+        drop=arguments.drop,
+        set_up=tuple(_set_up.get(shell, {}).values()),
+        shapes_only=arguments.shapes_only,
+    )
+
+
+def _installation() -> nsys.Installation:
+    found = nsys.best()
+    if found is None:
+        raise usage_error(
+            _MAGIC, f"there is no nsys (NVIDIA Nsight Systems) on this machine. {nsys.HOW_TO_GET}"
+        )
+    if not found.usable:
+        raise usage_error(_MAGIC, f"{found.problem} {nsys.HOW_TO_GET}")
+    return found
+
+
+def _check_gpu_metrics(arguments: Arguments) -> None:
+    """nsys hangs for minutes when it is asked for a GPU's counters and there is none."""
+    if not arguments.wishes.gpu_metrics:
+        return
+    found, problems = gpus()
+    if not found:
+        why = " ".join(f"{one['what']} {one['remedy']}" for one in problems) or "There is none here."
+        raise usage_error(_MAGIC, f"--gpu-metrics needs an NVIDIA GPU. {why}")
+
+
+def _begin(shell: InteractiveShell, arguments: Arguments) -> Draft:
+    """Start a capture before anything runs, so that a full or read-only disk is told now."""
+    name = arguments.name or default_name(shell)
+    if arguments.directory:
+        return Store.begin_in(arguments.directory, "nsys", name)
+    return Store.default().begin("nsys", name)
+
+
+def _write(stream: str, text: str) -> None:
+    target = sys.stderr if stream == "stderr" else sys.stdout
+    target.write(text)
+    target.flush()
+
+
+def line_magic(shell: InteractiveShell, line: str) -> object:
+    """Run `%nsys line`."""
+    __tracebackhide__ = True
+    command = line.strip()
+    if command == "help" or asks_for_help(line):
+        sys.stdout.write(HELP)
+    elif command == "forget":
+        count = len(_set_up.pop(shell, {}))
+        sys.stdout.write(f"{count} set-up cells are forgotten.\n" if count else "There was no set-up cell.\n")
+    elif not command:
+        _tell(shell)
+    else:
+        raise usage_error(
+            "%nsys",
+            f"it knows no '{command}'. Put %%nsys (two percent signs) on the first line of a cell to record "
+            "that cell; %nsys forget forgets the set-up cells.",
+        )
+    return None
+
+
+def _tell(shell: InteractiveShell) -> None:
+    found = nsys.best()
+    if found is None:
+        sys.stdout.write(f"There is no nsys here. {nsys.HOW_TO_GET}\n")
+    else:
+        sys.stdout.write(f"{found.path} ({found.version_text or 'version not known'}) is used.\n")
+        if found.problem:
+            sys.stdout.write(f"{found.problem}\n")
+    cells = _set_up.get(shell, {})
+    for text in cells.values():
+        first = text.strip().partition("\n")[0]
+        sys.stdout.write(f"Set-up cell: {first[:80]}\n")
+
+
+@contextlib.contextmanager
+def _sentences() -> Generator[None]:
+    """Let IPython print what we know as one sentence of the magic, without a traceback."""
+    __tracebackhide__ = True
+    try:
+        yield
+    except (CarryError, FlagError, StoreError) as error:
+        raise usage_error(_MAGIC, str(error)) from None
+    except OSError as error:
+        raise usage_error(
+            _MAGIC, f"the disk refuses what the capture needs: {error.strerror or error} ({error.filename})."
+        ) from None

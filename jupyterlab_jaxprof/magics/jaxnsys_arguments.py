@@ -1,0 +1,164 @@
+"""The arguments of %%nsys: read, checked as far as no nsys is needed, and explained."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from jupyterlab_jaxprof.nsight.flags import Wishes
+
+from .arguments import MagicParser, filled, identifier, one_line, read, split, usage_error, whole
+
+MAX_STEPS = 10_000
+STEPS = 5
+
+HELP = """\
+Run a cell under NVIDIA Nsight Systems, tell what costs time in it, and keep the report.
+
+    %%nsys [NAME] [options]       the cell below, in a clean process with the notebook's variables
+    %%nsys --setup [NAME]         run the cell here, and in that process too, before what is recorded
+    %nsys                         tell which nsys is used, and which cells are set-up cells
+    %nsys forget                  forget all set-up cells
+    %%jaxnsys, %jaxnsys           the same, where another extension has the name nsys
+
+The cell runs in a process of its own, which nsys starts: once to warm up, with no output, then as
+recorded steps, each ended when all its work on the devices has ended. Whatever it needs from the
+notebook is carried there: functions, classes, modules, arrays with their shardings, and JAX's
+settings. What can't be carried is named before anything runs. The notebook's own variables stay as
+they are: what the cell assigns does not come back, unless --return names it.
+
+What runs
+  --steps N             how many times the cell is recorded (default 5)
+  --no-warmup           do not run it before, so that compiling is recorded
+  --graphs=off          run without CUDA graphs (XLA's command buffers), which then hide nothing
+
+What is carried
+  --drop NAME           leave out a variable that the cell does not really use; may be given
+                        several times
+  --shapes-only[=random]
+                        send zeros (or random numbers) of the same shape in place of arrays over
+                        1 MB, and of deleted ones
+  --return NAMES        bring these variables back, as a,b: arrays and all that can be carried
+  --setup               run this cell here, and remember it: it makes its variables in that process,
+                        in place of carrying them (open files, connections, locks)
+
+What is recorded (default: CUDA and ranges of NVTX, the kernels inside CUDA graphs one by one)
+  --libs                calls of cuDNN and cuBLAS too
+  --osrt                calls of the operating system's library too
+  --sample              samples of the CPU's call stacks too
+  --gpu-metrics         the GPU's counters over time too (SM, memory, NVLink)
+  --trace NAMES         exactly these, as nsys has them: cuda,nvtx,osrt,cudnn,cublas,mpi
+  --nsys "FLAGS"        any other flags of 'nsys profile', as
+                        --nsys "--cuda-memory-usage=true"
+
+Where it goes
+  --dir DIR             keep the capture in DIR instead of the sidebar's list
+  --save VAR            set VAR to the capture: VAR.findings, VAR.steps, VAR.file("nsys")
+  --no-card             show no card
+
+Interrupt once to end the recording and have the report so far; twice to give it up.
+
+Example
+    %%nsys "steady state" --steps 10 --libs
+    params, loss = train_step(params, batch)
+"""
+
+
+@dataclass
+class Arguments:
+    """What was asked for."""
+
+    name: str = ""
+    steps: int = STEPS
+    warm_up: bool = True
+    set_up: bool = False
+    shapes_only: Literal["", "zeros", "random"] = ""
+    drop: frozenset[str] = frozenset()
+    returned: tuple[str, ...] = ()
+    graphs: bool = True
+    wishes: Wishes = field(default_factory=Wishes)
+    directory: str = ""
+    save: str = ""
+    show_card: bool = True
+
+
+def parse(magic: str, line: str) -> Arguments:
+    """Read the line after `magic`; raises UsageError with a sentence."""
+    values = read(_parser(magic), _with_plain_shapes_only(split(magic, line)))
+    arguments = Arguments(
+        name=one_line(magic, values.name or ""),
+        steps=STEPS if values.steps is None else values.steps,
+        warm_up=not values.no_warmup,
+        set_up=values.setup,
+        shapes_only=values.shapes_only or "",
+        drop=frozenset(_names(magic, "--drop", values.drop)),
+        returned=_names(magic, "--return", [values.returned] if values.returned else []),
+        graphs=values.graphs != "off",
+        wishes=_wishes(values),
+        directory=values.dir or "",
+        save=identifier(magic, values.save or ""),
+        show_card=not values.no_card,
+    )
+    _check_set_up(magic, arguments)
+    return arguments
+
+
+def _parser(magic: str) -> MagicParser:
+    parser = MagicParser(magic)
+    parser.add_argument("--steps", type=whole(1, MAX_STEPS))
+    parser.add_argument("--no-warmup", action="store_true")
+    parser.add_argument("--setup", action="store_true")
+    parser.add_argument("--shapes-only", choices=("zeros", "random"))
+    parser.add_argument("--drop", action="append", default=[], type=filled("the name of a variable"))
+    parser.add_argument("--return", dest="returned", type=filled("names of variables, as a,b"))
+    parser.add_argument("--graphs", choices=("on", "off"), default="on")
+    for flag in ("--osrt", "--libs", "--gpu-metrics", "--sample"):
+        parser.add_argument(flag, action="store_true")
+    parser.add_argument("--trace", type=filled("names, as cuda,nvtx"))
+    parser.add_argument("--nsys", type=filled("flags of nsys profile"))
+    parser.add_argument("--dir", type=filled("a directory"))
+    parser.add_argument("--save", type=filled("the name of a variable"))
+    parser.add_argument("--no-card", action="store_true")
+    return parser
+
+
+def _wishes(values: Any) -> Wishes:
+    return Wishes(
+        values.osrt, values.libs, values.gpu_metrics, values.sample, values.trace or "", values.nsys or ""
+    )
+
+
+def _with_plain_shapes_only(words: Sequence[str]) -> list[str]:
+    """Give a bare --shapes-only its value, so that it does not take the name that may follow for one.
+
+    A value that begins with a dash, as --nsys takes, needs an equals sign for argparse.
+    """
+    result: list[str] = []
+    for word in words:
+        if word == "--shapes-only":
+            result.append("--shapes-only=zeros")
+        elif result and result[-1] == "--nsys":
+            result[-1] = f"--nsys={word}"
+        else:
+            result.append(word)
+    return result
+
+
+def _names(magic: str, option: str, given: Sequence[str]) -> tuple[str, ...]:
+    names = [name.strip() for text in given for name in text.split(",") if name.strip()]
+    for name in names:
+        if not name.isidentifier() or keyword.iskeyword(name):
+            raise usage_error(magic, f"{option} takes names of variables, and '{name}' can't be one.")
+    return tuple(dict.fromkeys(names))
+
+
+def _check_set_up(magic: str, arguments: Arguments) -> None:
+    plain = Arguments(name=arguments.name, set_up=True)
+    if arguments.set_up and arguments != plain:
+        raise usage_error(
+            magic,
+            "--setup only marks this cell, and records nothing: give the other options to the cell that is "
+            "recorded.",
+        )

@@ -1,0 +1,221 @@
+"""From a cell to its capture: plan, carry, run under nsys, gather, diagnose, publish."""
+
+from __future__ import annotations
+
+import base64
+import marshal
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+from jupyterlab_jaxprof.captures import Draft, Record, Status, StoreError, disk
+from jupyterlab_jaxprof.environment import own_version
+from jupyterlab_jaxprof.environment.nsys import Installation
+from jupyterlab_jaxprof.reports import Examined
+from jupyterlab_jaxprof.tracing import Outcome, Source
+from jupyterlab_jaxprof.tracing.contents import diagnosed
+from jupyterlab_jaxprof.tracing.interrupts import HeldInterrupts
+from jupyterlab_jaxprof.tracing.trace import publish
+
+from . import memory
+from .carry import Plan
+from .flags import Flags
+from .gather import Gathered, gather
+from .outcome import judge
+from .session import Ran, Session
+from .surroundings import PACKAGE_PARENT, split, with_xla_flags
+
+#: nsys makes sockets below its temporary directory, whose paths may have some 100 characters.
+_LONGEST = 60
+_STREAM = ".qdstrm"
+
+
+@dataclass(frozen=True)
+class Program:
+    """What the process under nsys does: the compiled body and how often it runs."""
+
+    codes: Sequence[CodeType]
+    filename: str
+    text: str
+    steps: int = 5
+    step_name: str = "step"
+    warm_up: bool = True
+    graphs: bool = True
+    returned: Sequence[str] = ()
+
+
+@dataclass
+class Result:
+    """The capture (None when there was nothing to keep), what was told of the run, and what came back."""
+
+    record: Record | None
+    outcome: Outcome
+    ran: Ran
+    back: Path | None = None
+    interrupted: bool = False
+    """Whether a Ctrl-C came at any time."""
+    directory: Path | None = None
+    extra: dict[str, Any] = field(default_factory=lambda: {})
+
+
+class Run:
+    """One run of a program under nsys, in the directory of a draft."""
+
+    def __init__(
+        self,
+        draft: Draft,
+        installation: Installation,
+        *,
+        say: Callable[[str], None],
+        write: Callable[[str, str], None],
+        **timeouts: float,
+    ) -> None:
+        """`say` tells how it goes; `write` takes the name of a stream and what the program printed."""
+        self._draft = draft
+        self._installation = installation
+        self._say = say
+        self._session = Session(say=say, write=write, **timeouts)
+        self.work = draft.directory / "work"
+        self.work.mkdir(mode=0o700)
+        self.output = self.work / "report"
+
+    def capture(self, plan: Plan, program: Program, flags: Flags, source: Source, jax_cache: str) -> Result:
+        """Do it all. Raises CarryError and OSError before anything runs, and StoreError at the end."""
+        carried = self.work / "carried"
+        self._say("Writing the notebook's variables ...")
+        plan.write(carried, self._tell_written)
+        back = Path(tempfile.mkdtemp(prefix="jaxprof-back-")) if program.returned else None
+        held = memory.look()
+        self._say("Starting nsys ...")
+        ran = self._run(carried, program, flags, held, jax_cache, back)
+        shutil.rmtree(carried, ignore_errors=True)
+        with HeldInterrupts() as interrupts:
+            result = self._conclude(ran, program, flags, source, held)
+        result.back = back / "values" if back is not None else None
+        result.interrupted |= interrupts.count > 0
+        return result
+
+    def _tell_written(self, done_bytes: int, all_bytes: int) -> None:
+        if all_bytes > 100_000_000:
+            self._say(
+                f"Writing the notebook's variables ({done_bytes / 1e6:,.0f} of {all_bytes / 1e6:,.0f} MB) ..."
+            )
+
+    def _run(
+        self,
+        carried: Path,
+        program: Program,
+        flags: Flags,
+        held: memory.Memory,
+        jax_cache: str,
+        back: Path | None,
+    ) -> Ran:
+        temporary = self._temporary()
+        first, later = split(os.environ)
+        first |= held.variables(os.environ)
+        for name in memory.UNSET:
+            first.pop(name, None)
+        first |= {
+            "TMPDIR": str(temporary),
+            "PYTHONPATH": os.pathsep.join(filter(None, [str(PACKAGE_PARENT), first.get("PYTHONPATH")])),
+            "PYTHONUNBUFFERED": "1",
+            "MPLBACKEND": "Agg",
+            "XLA_FLAGS": with_xla_flags(os.environ, program.graphs),
+        }
+        if jax_cache:
+            first.setdefault("JAX_COMPILATION_CACHE_DIR", jax_cache)
+        for name in ("PYTHONPATH", "TMPDIR"):  # the program gets its own back
+            if name in os.environ:
+                later[name] = os.environ[name]
+        later.pop("MPLBACKEND", None)
+        spec: dict[str, Any] = {
+            "carried": str(carried),
+            "codes": base64.b64encode(marshal.dumps(list(program.codes))).decode(),
+            "filename": program.filename,
+            "text": program.text,
+            "steps": program.steps,
+            "warm_up": program.warm_up,
+            "environment": later,
+            "unset": [name for name in ("PYTHONPATH", "TMPDIR", "PYTHONUNBUFFERED") if name not in later],
+            "jax_cache": jax_cache,
+            "return": list(program.returned),
+            "back": str(back / "values") if back is not None else "",
+        }
+        command = [str(self._installation.path), "profile", *flags.arguments]
+        return self._session.run(command, spec, first, Path.cwd(), temporary)
+
+    def _temporary(self) -> Path:
+        """Give a directory for nsys's temporary files: in the draft, unless that is too deep or noexec."""
+        inside = self.work / "tmp"
+        inside.mkdir(mode=0o700)
+        noexec = os.statvfs(inside).f_flag & getattr(os, "ST_NOEXEC", 0)
+        if len(str(inside)) <= _LONGEST and not noexec:
+            return inside
+        return Path(tempfile.mkdtemp(prefix="jaxprof-"))
+
+    def _conclude(
+        self, ran: Ran, program: Program, flags: Flags, source: Source, held: memory.Memory
+    ) -> Result:
+        if ran.given_up:
+            self._draft.discard()
+            outcome = Outcome(Status.INTERRUPTED, "Interrupted; nothing was kept.")
+            return Result(None, outcome, ran, interrupted=True)
+        self._say("Gathering the report ...")
+        gathered = gather(self.work, self.output, self._installation)
+        outcome = judge(ran, gathered, self._installation, self.work, held)
+        outcome.notices[:0] = flags.notices
+        path = self._keep(gathered)
+        shutil.rmtree(self.work, ignore_errors=True)
+        if path is None:
+            self._draft.discard()
+            return Result(None, outcome, ran, interrupted=ran.interrupted)
+        return self._publish(ran, outcome, program, source, path)
+
+    def _keep(self, gathered: Gathered) -> Path | None:
+        """Move the report, or the stream, from the working directory to where it stays."""
+        found = gathered.report or gathered.stream
+        if found is None:
+            return None
+        ending = ".nsys-rep" if gathered.report is not None else _STREAM
+        path = self._draft.directory / f"{self._draft.session}{ending}"
+        shutil.move(found, path)
+        disk.restrict(path, disk.FILE_MODE)
+        return path
+
+    def _publish(self, ran: Ran, outcome: Outcome, program: Program, source: Source, path: Path) -> Result:
+        examined: Examined | None = None
+        if path.suffix != _STREAM:
+            self._say("Reading the report ...")
+            examined, problem = diagnosed([path], self._draft.reference, say=self._say)
+            outcome.notices += [problem] if problem else []
+        if ran.durations_ms:
+            outcome.step_name = program.step_name
+            outcome.step_durations_ms = ran.durations_ms
+            outcome.wall_ms = sum(ran.durations_ms)
+        outcome.notices += _devices_notices(ran, examined)
+        record = publish(self._draft, outcome, source, _environment(ran, self._installation), examined)
+        return Result(record, outcome, ran, interrupted=ran.interrupted, directory=self._draft.directory)
+
+
+def _environment(ran: Ran, installation: Installation) -> Mapping[str, Any]:
+    said: Mapping[str, Any] = (ran.done or {}).get("environment") or {}
+    return {**said, "nsys": installation.version_text, "jaxprof": own_version()}
+
+
+def _devices_notices(ran: Ran, examined: Examined | None) -> list[str]:
+    devices: Sequence[Mapping[str, Any]] = ((ran.done or {}).get("environment") or {}).get("devices") or ()
+    platforms = {str(device.get("platform")) for device in devices}
+    if platforms and platforms <= {"cpu"}:
+        return [
+            "JAX ran on the CPU. Nsight Systems records what NVIDIA's GPUs do: this report holds the ranges "
+            "of the steps and little else."
+        ]
+    return []
+
+
+__all__ = ["Program", "Result", "Run", "StoreError"]

@@ -1,0 +1,71 @@
+"""The variables of the processes: nsys writes into its report those that it was started with.
+
+So nsys and the program start with the few that they need; the program itself takes the others once it runs,
+from a file that nobody else can open.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+PACKAGE_PARENT = Path(__file__).parents[2]
+#: What programs need to start and to find their libraries, and what JAX and CUDA read.
+_NEEDED = re.compile(
+    r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TZ|TERM|TMPDIR|LD_LIBRARY_PATH|VIRTUAL_ENV"
+    r"|CONDA_PREFIX|XDG_(CACHE|CONFIG|DATA|RUNTIME)_\w+|PYTHON(PATH|HOME|HASHSEED|UTF8|NOUSERSITE|USERBASE)"
+    r"|(CUDA|NVIDIA|NCCL|XLA|JAX|TF|OMP|MKL|OPENBLAS|NUMEXPR|KMP)_\w+"
+)
+_SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|PRIVATE", re.IGNORECASE)
+#: What a tool around the kernel has left there, and would confuse this one.
+_LEFT_BY_TOOLS = re.compile(
+    r"LD_PRELOAD|NVTX_INJECTION\w*|CUDA_INJECTION\w*|QUADD_\w+|NSYS_\w+|USE_AGENT_API"
+    r"|TRACE_START_IMMEDIATELY"
+)
+_CACHE_DAYS = 30.0
+
+
+def split(environ: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Divide variables into those to start with, and those that the program takes later."""
+    first, later = dict[str, str](), dict[str, str]()
+    for name, value in environ.items():
+        if _LEFT_BY_TOOLS.fullmatch(name):
+            continue
+        needed = _NEEDED.fullmatch(name) and not _SECRET.search(name)
+        (first if needed else later)[name] = value
+    return first, later
+
+
+def with_xla_flags(environment: Mapping[str, str], graphs: bool) -> str:
+    """Give XLA_FLAGS; without graphs, with no command its buffers may hold."""
+    given = environment.get("XLA_FLAGS", "")
+    return given if graphs else f"{given} --xla_gpu_enable_command_buffer=".strip()
+
+
+def jax_cache(store_root: Path) -> tuple[str, str]:
+    """Give the directory in which JAX keeps what the program compiles, and why there is none (a sentence).
+
+    Programs that were not used for a month are removed.
+    """
+    directory = store_root / "jax-cache"
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not os.access(directory, os.W_OK | os.X_OK):
+            raise PermissionError(0, "you have no permission")
+    except OSError as error:
+        return "", (
+            f"What the cell compiles is not kept for the next run: {directory} can't be used "
+            f"({error.strerror or error})."
+        )
+    oldest_s = time.time() - _CACHE_DAYS * 86_400
+    with suppress(OSError), os.scandir(directory) as entries:
+        for entry in entries:
+            with suppress(OSError):
+                status = entry.stat(follow_symlinks=False)
+                if max(status.st_mtime, status.st_atime) < oldest_s and entry.is_file(follow_symlinks=False):
+                    Path(entry.path).unlink()
+    return str(directory), ""
