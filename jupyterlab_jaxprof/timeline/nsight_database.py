@@ -110,6 +110,24 @@ class Database:
                 result[name] = np.full(length, nulls.get(name, 0), dtype=np.int64)
         return result
 
+    def texts(self, table: str, name: str) -> tuple[IntegerColumn, list[str]]:
+        """Read a column of texts: for each row the number of its text in the list; -1 for NULL."""
+        there = self._tables[table]
+        if self._pages is not None:
+            try:
+                column = Column(there.columns.index(name), is_text=True)
+                (keys,), _whole = self._pages.columns(there.root, [column])
+            except Undecodable:
+                pass
+            else:
+                found, number = np.unique(keys, return_inverse=True)
+                texts = [_decode(self._pages.texts.get(int(key), b"")) for key in found]
+                return np.where(keys == 0, -1, number.reshape(-1)), texts
+        own: dict[str, int] = {}
+        rows = (row[0] for row in self.rows(f'select "{name}" from "{table}" order by rowid'))
+        numbers = [-1 if text is None else own.setdefault(str(text), len(own)) for text in rows]
+        return np.array(numbers, dtype=np.int64), list(own)
+
     def rows(self, query: str) -> Iterator[tuple[Any, ...]]:
         """Run a query, yielding its rows; damage ends them, and is noted."""
         try:

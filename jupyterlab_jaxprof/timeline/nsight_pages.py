@@ -28,12 +28,19 @@ class Undecodable(Exception):
     """The table holds something that only SQLite itself can read."""
 
 
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+
+
 @dataclass(frozen=True)
 class Column:
-    """One column to read: its place in the table, and what to give for NULL."""
+    """One column to read: its place in the table, and what to give for NULL.
+
+    One of texts gives a key for each, which `PageFile.texts` explains; NULL's is 0.
+    """
 
     place: int
     null: int = 0
+    is_text: bool = False
 
 
 class PageFile:
@@ -48,6 +55,7 @@ class PageFile:
         self._page_bytes = 65536 if size == 1 else size
         self._usable_bytes = self._page_bytes - header[20]
         self._pages = len(self._bytes) // self._page_bytes
+        self.texts: dict[int, bytes] = {}  # each different text that was read, by its key
         # 8 bytes from any place on, as one big-endian integer
         self._words = np.ndarray((len(self._bytes) - 7,), dtype=">i8", buffer=self._bytes.data, strides=(1,))
 
@@ -127,7 +135,8 @@ class PageFile:
             if (i := places.get(place)) is not None:
                 if bool(np.any(value_end > local_end)):
                     raise Undecodable("a row that goes on in an overflow page")
-                values[i] = self._integers(serial, sizes, value_end, wanted[i].null)
+                read = self._text_keys if wanted[i].is_text else self._integers
+                values[i] = read(serial, sizes, value_end, wanted[i].null)
             value_at = value_end
         return values
 
@@ -167,6 +176,27 @@ class PageFile:
                 values[serial == kind] = value
         return values
 
+    def _text_keys(
+        self, serial: NDArray[np.integer[Any]], sizes: Indices, ends: Indices, null: int
+    ) -> NDArray[np.int64]:
+        """Give a number of 63 bits for each text, computed from it; two texts share one as good as never."""
+        if bool(np.any((serial != 0) & ((serial <= _FIRST_TEXT) | (serial % 2 == 0)))):
+            raise Undecodable("a value that is no text")
+        key = (sizes + 1).astype(np.uint64)  # so that an empty text is not NULL
+        for first in range(0, int(sizes.max(initial=0)) - 7, 8):
+            rows = np.flatnonzero(sizes >= first + 8)
+            words = self._words[ends[rows] - sizes[rows] + first].astype(np.int64).view(np.uint64)
+            key[rows] = _mixed(key[rows], words)
+        # What is left over is taken in by the last 8 bytes, of a short text by what there is.
+        words = self._words[ends - 8].astype(np.int64)
+        last = np.where(sizes > 0, words << np.clip(64 - 8 * sizes, 0, 63), 0)
+        keys = (_mixed(key, last.view(np.uint64)) >> np.uint64(1)).astype(np.int64)
+        keys[serial == 0] = null
+        for number, row in zip(*np.unique(keys, return_index=True), strict=True):
+            if serial[row] and int(number) not in self.texts:
+                self.texts[int(number)] = self._bytes[ends[row] - sizes[row] : ends[row]].tobytes()
+        return keys
+
     def _unsigned(self, at: Indices, size: int) -> Indices:
         if len(at) and int(at.max()) + size > len(self._bytes):
             raise Undecodable("damaged pages")
@@ -191,3 +221,8 @@ class PageFile:
             end[going_on] += 1
             going_on = going_on[(byte & 0x80) != 0]
         return value, end
+
+
+def _mixed(key: NDArray[np.uint64], words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    mixed = (key ^ words) * _FACTOR
+    return mixed ^ (mixed >> np.uint64(29))

@@ -110,12 +110,10 @@ def _texts(
     name = which.astype(np.int64)
     if not database.has(table, "text") or not bool(np.any(text_id < 0)):
         return name, names
-    own: dict[str, int] = {}
-    texts = (row[0] for row in database.rows(f'select text from "{table}" order by rowid'))
-    numbers = [-1 if text is None else own.setdefault(str(text), len(own)) for text in texts]
+    numbers, own = database.texts(table, "text")
     inline = np.full(len(name), -1, dtype=np.int64)
     inline[: len(numbers)] = numbers[: len(name)]
-    return np.where(inline >= 0, inline + len(names), name), names + list(own)
+    return np.where(inline >= 0, inline + len(names), name), names + own
 
 
 def _domains(

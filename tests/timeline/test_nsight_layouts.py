@@ -89,6 +89,21 @@ def test_the_decoded_pages_are_what_sqlite_reads(name: str) -> None:
     assert decoded > 1000
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_the_decoded_texts_are_what_sqlite_reads(name: str, tmp_path: Path) -> None:
+    with changed(tmp_path, name) as (path, connection):
+        rows = connection.execute("select rowid, text from NVTX_EVENTS").fetchall()
+        for number, _text in rows[: 200 * (name != "nsys_eager")]:  # of every length, in any letters
+            text = ("é" * (number % 3) + "name of a range " * 9)[: number % 120]
+            connection.execute("update NVTX_EVENTS set text = ? where rowid = ?", (text, number))
+        expected = [
+            text for _, text in connection.execute("select rowid, text from NVTX_EVENTS order by rowid")
+        ]
+    database = Database(path)
+    numbers, texts = database.texts("NVTX_EVENTS", "text")
+    assert [None if number < 0 else texts[number] for number in numbers] == expected
+
+
 @pytest.mark.parametrize(
     "change",
     [
