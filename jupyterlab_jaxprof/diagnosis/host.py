@@ -7,7 +7,7 @@ them. Whatever matches none is the host's own work and is told by its name alone
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -191,58 +191,80 @@ def _use(
 ) -> HostUse:
     ranges = timeline.ranges
     thread = _leading_thread(timeline, steps, rows, work)
-    kinds, threads = ranges.kind[rows], ranges.thread[rows]
-    own = threads == thread
+    threads, kinds = ranges.thread[rows], ranges.kind[rows]
     # Threads without anything of the user's own are the runtime's: they launch for the leading one
-    annotation, python = kinds == RangeKind.ANNOTATION, kinds == RangeKind.PYTHON
-    users = np.bincount(threads[annotation | python], minlength=len(timeline.threads)) > 0
+    of_user = (kinds == RangeKind.ANNOTATION) | (kinds == RangeKind.PYTHON)
+    users = np.bincount(threads[of_user], minlength=len(timeline.threads)) > 0
     known = np.flatnonzero(work)
-    known_rows, known_work = rows[known], work[known]
-    known_own, helping = own[known], own[known] | ~users[threads[known]]
+    known_rows, known_work, own = rows[known], work[known], threads[known] == thread
+    helping = own | ~users[threads[known]]
 
     def united(kind: Work, of_threads: NDArray[np.bool_]) -> Intervals:
         return _united(ranges, known_rows[(known_work == kind) & of_threads], window)
 
     dispatch = united(Work.DISPATCH, helping) | _launching(timeline, thread, window)
-    annotated = np.flatnonzero(annotation)
-    annotated = annotated[work[annotated] == Work.OTHER]
-    annotations, others = rows[annotated[own[annotated]]], rows[annotated[~own[annotated]]]
-    if steps is not None:  # what is around a step, or is the step itself, tells nothing about its parts
-        annotations = annotations[~_around_steps(ranges, annotations, steps)]
-    long = np.flatnonzero(ranges.duration_ns[rows] >= _SHORTEST_FRAME_NS)
-    frames = rows[long[own[long] & python[long]]]
     handed = np.sort(np.concatenate([dispatch.start_ns, _reads(timeline, process)]))
+    annotations, others, frames = _of_user(ranges, thread, rows, work, steps)
     working_frames = _without(ranges, frames, handed)
     own_sets = {
         "compiling": _compiling(timeline, window, process, processes),
         "callback": united(Work.CALLBACK, helping),
-        "collecting": united(Work.COLLECTING, known_own),
-        "sleep": united(Work.SLEEP, known_own),
-        "read": united(Work.READ, known_own),
-        "own_staging": united(Work.STAGING, known_own),
-        "wait": united(Work.WAIT, known_own) | _synchronising(timeline, thread, window),
+        "collecting": united(Work.COLLECTING, own),
+        "sleep": united(Work.SLEEP, own),
+        "read": united(Work.READ, own),
+        "own_staging": united(Work.STAGING, own),
+        "wait": united(Work.WAIT, own) | _synchronising(timeline, thread, window),
         "dispatch": dispatch,
         "working": _united(ranges, _without(ranges, annotations, handed), window),
         "python": _united(ranges, working_frames, window),
     }
-    seen = NONE
-    for intervals in own_sets.values():
-        seen = seen | intervals
-    cuts = [ranges.start_ns[annotations], ranges.start_ns[annotations] + ranges.duration_ns[annotations]]
-    if steps is not None:
-        cuts += [steps.start_ns, steps.end_ns]
     return HostUse(
         process=process,
         thread=thread,
-        staging=united(Work.STAGING, np.ones_like(known_own)),
+        staging=united(Work.STAGING, np.ones_like(own)),
         annotated=_united(ranges, annotations, window),
         background=_united(ranges, others, window),
-        quiet=_cut(seen.gaps(window.start_ns, window.end_ns), np.concatenate(cuts)),
+        quiet=_quiet(own_sets.values(), ranges, annotations, steps, window),
         annotations=annotations,
         frames=frames,
         working_frames=working_frames,
         **own_sets,
     )
+
+
+def _of_user(
+    ranges: HostRanges,
+    thread: int,
+    rows: NDArray[np.intp],
+    work: NDArray[np.int8],
+    steps: StepTable | None,
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+    """Give the leading thread's annotations, those of other threads, and the leading thread's Python."""
+    annotated = rows[(ranges.kind[rows] == RangeKind.ANNOTATION) & (work == Work.OTHER)]
+    own = ranges.thread[annotated] == thread
+    annotations, others = annotated[own], annotated[~own]
+    if steps is not None:  # what is around a step, or is the step itself, tells nothing about its parts
+        annotations = annotations[~_around_steps(ranges, annotations, steps)]
+    long = rows[ranges.duration_ns[rows] >= _SHORTEST_FRAME_NS]
+    frames = long[(ranges.kind[long] == RangeKind.PYTHON) & (ranges.thread[long] == thread)]
+    return annotations, others, frames
+
+
+def _quiet(
+    own_sets: Iterable[Intervals],
+    ranges: HostRanges,
+    annotations: NDArray[np.intp],
+    steps: StepTable | None,
+    window: Window,
+) -> Intervals:
+    """When the leading thread did none of these, cut at the ends of steps and annotations."""
+    seen = NONE
+    for intervals in own_sets:
+        seen = seen | intervals
+    cuts = [ranges.start_ns[annotations], ranges.start_ns[annotations] + ranges.duration_ns[annotations]]
+    if steps is not None:
+        cuts += [steps.start_ns, steps.end_ns]
+    return _cut(seen.gaps(window.start_ns, window.end_ns), np.concatenate(cuts))
 
 
 def _compiling(timeline: Timeline, window: Window, process: int, processes: NDArray[np.int64]) -> Intervals:

@@ -12,6 +12,7 @@ from jupyterlab_jaxprof.captures.shapes import FINDING, SUMMARY, misfit
 from jupyterlab_jaxprof.diagnosis import diagnose
 from jupyterlab_jaxprof.diagnosis.analysis import Analysis, analyse
 from jupyterlab_jaxprof.diagnosis.gaps import Cause
+from jupyterlab_jaxprof.diagnosis.patterns import IDS
 from jupyterlab_jaxprof.diagnosis.steps import parts_of_steps
 from jupyterlab_jaxprof.timeline.model import CopyKind, RangeKind
 from tests.support.timelines import MAIN, WORKER, Scene, loop
@@ -105,6 +106,7 @@ def test_what_is_told_of_anything_has_its_shape() -> None:
         assert misfit(told["summary"], SUMMARY) is None
         for finding in told["findings"]:
             assert misfit(finding, FINDING) is None
+            assert finding["id"] in IDS
             assert finding["doc"] == f"patterns/{finding['id']}"
             assert finding["evidence"]
             assert finding["share"] is None or 0 <= finding["share"] <= 1
