@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .build import Texts, columns
-from .intervals import union_of
+from .intervals import union, union_of
 from .model import Compiles, Floats, Numbers, Phase
 
 _PHASES = (
@@ -29,6 +29,7 @@ _PHASES = (
 _FUNCTION = re.compile(r"PjitFunction\((?:jit\()?(.*?)\)?\)$")
 #: XLA's events that name the module, as `fusion (jit_f)`, `CompileAndLoad(jit_f)`, `HLO Transforms:jit_f`.
 _MODULE = re.compile(r".*[ (:]jit_(\w+)\)?$")
+_LAMBDA = re.compile(r"^_lambda_?$")
 #: The magics' own (cell/barrier.py).
 _FENCE = "jaxprof_fence"
 _EXECUTION = re.compile(r"shard_args$|ExecuteReplicated")
@@ -89,7 +90,7 @@ def modules_being_compiled(
 ) -> list[tuple[float, str]]:
     """Tell when events named the function whose module XLA was compiling."""
     functions = {
-        number: match[1]
+        number: _LAMBDA.sub("<lambda>", match[1])
         for number, text in zip(used.tolist(), names, strict=True)
         if (match := _MODULE.match(text)) and "Execute" not in text
     }
@@ -120,15 +121,20 @@ class _Call:
     """A call of a function that was compiled in it, while its events are walked through."""
 
     def __init__(self, start: float, end: float, function: str) -> None:
-        self.start, self.end, self.function = start, end, function
-        self.traced = self.compiled = False
+        self.since, self.end, self.function = start, end, function
+        """`since` then lies what no phase has explained yet."""
         self.lowered_at = 0.0
         """When lowering ended; 0 before, and once it is known what came after it."""
 
 
 def _walk(events: list[tuple[float, float, int, str]]) -> list[tuple[float, float, int, str]]:
-    """Give phases with their functions, those that are not marked too, from events sorted as they nest."""
+    """Give phases with their functions, those that are not marked too, from events sorted as they nest.
+
+    What comes before a call's lowering is its tracing; marks of tracing inside (of the functions that it
+    calls, of loops while it is lowered, in some versions of itself) are parts of that.
+    """
     found: list[tuple[float, float, int, str]] = []
+    traces: list[tuple[float, float, int, str]] = []
     calls: list[_Call] = []
     for start, end, role, function in events:
         while calls and start >= calls[-1].end:
@@ -136,22 +142,22 @@ def _walk(events: list[tuple[float, float, int, str]]) -> list[tuple[float, floa
         call = calls[-1] if calls else None
         if role == _CALL:
             # JAX marks a call twice, one in the other.
-            if call is None or call.function != function or call.traced or call.lowered_at:
+            if call is None or call.function != function or call.lowered_at:
                 calls.append(_Call(start, end, function))
-            continue
-        if role == _RUN:
+        elif role == _RUN:
             if call and call.lowered_at:
                 found.append((call.lowered_at, start, Phase.CACHE_READ, call.function))
                 call.lowered_at = 0.0
-            continue
-        if call:
-            if role == Phase.TRACE:
-                call.traced = True
-            elif role == Phase.LOWER:
-                if not call.traced:
-                    found.append((call.start, start, Phase.TRACE, call.function))
-                call.traced, call.lowered_at = False, end
-            else:
-                call.lowered_at = 0.0
-        found.append((start, end, role, call.function if call else ""))
-    return found
+        elif role == Phase.TRACE:
+            traces.append((start, end, role, call.function if call else ""))
+        else:
+            if call and role == Phase.LOWER:
+                found.append((call.since, start, Phase.TRACE, call.function))
+            if call:
+                call.since, call.lowered_at = end, end if role == Phase.LOWER else 0.0
+            found.append((start, end, role, call.function if call else ""))
+    told = [(start, end) for start, end, role, _ in found if role in (Phase.TRACE, Phase.LOWER)]
+    inside = (
+        union(*np.array(told).T).contain([trace[0] for trace in traces]) if told else [False] * len(traces)
+    )
+    return found + [trace for trace, is_part in zip(traces, inside, strict=True) if not is_part]
