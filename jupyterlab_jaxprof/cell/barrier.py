@@ -33,6 +33,8 @@ _SCAN_NS, _LEAST_SCAN_NS = 300, 2_000
 _IDLE_SPREAD = 2
 
 _fences: dict[tuple[Any, ...], list[Callable[[], Any]]] = {}
+#: The ids of the fences' own inputs, which live as long as the fences.
+_inputs: set[int] = set()
 #: Arrays that are alive and whose computation failed, by their id, once that has been told.
 _broken: dict[int, weakref.ref[Any]] = {}
 
@@ -64,6 +66,7 @@ class Barrier:
             raise UsageError(f"JAX finds no device to run on: {str(error).rstrip('.')}.") from None
         if devices not in _fences:
             _fences.clear()
+            _inputs.clear()
             _fences[devices] = _compile_fences(self._jax, devices)
         self._run_fences = _fences[devices]
         self._idle_ns = 0
@@ -170,6 +173,11 @@ class Barrier:
         return []
 
 
+def is_own(array: Any) -> bool:
+    """Whether an array is one of the fences', and none of the user's."""
+    return id(array) in _inputs
+
+
 def _failure(array: Any) -> Exception | None:
     try:
         array.block_until_ready()
@@ -216,6 +224,7 @@ def _compile_fences(jax: ModuleType, devices: tuple[Any, ...]) -> list[Callable[
     with jax.transfer_guard("allow"), jax.log_compiles(False), jax.disable_jit(False):
         for place in places:
             x = jax.device_put(np.zeros(len(devices), np.float32), place)
+            _inputs.add(id(x))
             compiled = jax.jit(jaxprof_fence).lower(x).compile()
             fences.append(lambda compiled=compiled, x=x: compiled(x))
         for run in fences:

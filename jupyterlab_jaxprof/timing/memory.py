@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from jupyterlab_jaxprof.cards import units
+from jupyterlab_jaxprof.cell.barrier import is_own
 from jupyterlab_jaxprof.timing.compiles import LOG, Compile
 from jupyterlab_jaxprof.timing.frames import data_frame
 from jupyterlab_jaxprof.timing.holders import holders
@@ -291,7 +292,7 @@ def _process_bytes_elsewhere() -> int | None:
 def _live_arrays() -> list[Any]:
     import jax
 
-    return [array for array in jax.live_arrays() if not array.is_deleted()]
+    return [array for array in jax.live_arrays() if not array.is_deleted() and not is_own(array)]
 
 
 def _size_bytes(array: Any) -> int:

@@ -197,7 +197,7 @@ def test_nothing_of_the_cells_is_kept(shell):
 @pytest.mark.parametrize(
     ("cell", "told"),
     [
-        ("%%jaxsweep n=1,2\nseen.append(1\n", "SyntaxError"),
+        ("%%jaxsweep n=1,2\nseen.append(1))\n", "SyntaxError: unmatched"),
         ("%%jaxsweep n=1,2\n", "there is nothing to run"),
         ("%%jaxsweep n=nothing\nseen.append(n)", "(NameError: name 'nothing' is not defined) in n=nothing"),
         ("%%jaxsweep n=1,,2\nseen.append(n)", "the values of n can't be read (SyntaxError"),

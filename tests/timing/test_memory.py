@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+from jupyterlab_jaxprof.cell import barrier
 from jupyterlab_jaxprof.timing import time
 from jupyterlab_jaxprof.timing.holders import holders
 from jupyterlab_jaxprof.timing.memory import DeviceMemory, MemoryWatch, _peak_notices, report_now
@@ -21,6 +22,14 @@ def test_a_cpu_says_that_it_knows_nothing():
     report = report_now({})
     assert [device.known for device in report.after] == [False] * len(jax.local_devices())
     assert "nothing of memory in use" in report.notices[0]
+
+
+def test_our_own_arrays_are_not_counted():
+    before = report_now({}).arrays_count
+    barrier._fences.clear()
+    barrier.Barrier().wait()
+    assert barrier._inputs
+    assert report_now({}).arrays_count == before
 
 
 def test_programs_that_were_compiled_and_those_compiled_before():
