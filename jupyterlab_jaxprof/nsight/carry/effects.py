@@ -23,9 +23,11 @@ def _words(text: str) -> frozenset[str]:
 
 
 _PACKAGES = _words(
-    "abc attr attrs beartype chex cmath collections copy dataclasses distrax einops enum equinox flax "
-    "functools haiku itertools jax jaxlib jaxtyping math ml_dtypes numbers numpy operator optax pathlib "
-    "penzai pydantic quax re string treescope types typing typing_extensions"
+    "abc attr attrs base64 beartype bisect chex cmath collections contextlib copy dataclasses datetime "
+    "decimal distrax einops enum equinox flax fractions functools haiku hashlib heapq inspect itertools "
+    "jax jaxlib jaxtyping json logging math ml_dtypes ntpath numbers numpy operator optax pathlib penzai "
+    "platform posixpath pydantic quax random re statistics string struct textwrap threading time "
+    "treescope typeguard types typing typing_extensions uuid warnings weakref"
 )
 _BUILTINS = _words(
     "abs all any ascii bin bool bytearray bytes callable chr classmethod complex dict dir divmod "
@@ -35,9 +37,9 @@ _BUILTINS = _words(
 )
 #: What reaches the outer world, under whatever it is called.
 _REACHING_OUT = _words(
-    "dump initialize memmap mkdir open popen remove rename rmdir run save savetxt savez savez_compressed "
-    "send sendall shutdown start_server start_trace stop_trace system tofile touch unlink urlopen write "
-    "write_bytes write_text writelines"
+    "FileHandler basicConfig dump initialize memmap mkdir open popen remove rename rmdir run save savetxt "
+    "savez savez_compressed send sendall shutdown start start_server start_trace stop_trace system tofile "
+    "touch unlink urlopen write write_bytes write_text writelines"
 )
 _CHANGING = _words(
     "__setitem__ add append clear discard extend insert pop popitem remove setdefault sort update"

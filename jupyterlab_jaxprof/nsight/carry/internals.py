@@ -1,4 +1,4 @@
-"""Everything of JAX that is private and needed to carry its objects. Tried with JAX 0.6 to 0.11."""
+"""Everything of JAX that is private and needed to carry its objects. Tried with JAX 0.6, 0.10 and 0.12."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def registration(cls: type) -> dict[str, Any] | None:
     if entry is None:
         return None
     closure = _closure(entry.to_iter)
-    if getattr(entry.to_iter, "__qualname__", "").startswith("register_dataclass."):
+    if "register_dataclass." in getattr(entry.to_iter, "__qualname__", ""):
         return {"dataclass": (closure["data_fields"], closure["meta_fields"])}
     with_keys: Any = closure.get("flatten_with_keys")
     if with_keys is None and hasattr(cls, "tree_flatten_with_keys"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copyreg
+import functools
 import io
 import sys
 import types
@@ -18,7 +19,7 @@ from jupyterlab_jaxprof.nsight.carry.arrays import Arrays
 from jupyterlab_jaxprof.nsight.carry.jax_values import reduce_jax
 from jupyterlab_jaxprof.nsight.carry.names import names_in
 from jupyterlab_jaxprof.nsight.carry.refusal import CannotCarry
-from jupyterlab_jaxprof.nsight.carry.values import is_importable, reduce_value
+from jupyterlab_jaxprof.nsight.carry.values import is_importable, may_need_us, reduce_value
 
 
 @dataclass
@@ -72,6 +73,8 @@ class Pickler(cloudpickle.Pickler):
             return rebuild.variable, (name,)
         if isinstance(obj, type):
             return self._reduce_class(obj)
+        if _is_plain(type(obj)):
+            return NotImplemented
         reduction = reduce_jax(obj, self._arrays)
         if reduction is None:
             reduction = reduce_value(obj, self._namespace)
@@ -115,6 +118,14 @@ class Pickler(cloudpickle.Pickler):
         self.needs.files.add(function.__code__.co_filename)
         if function.__globals__ is self._namespace:
             self.needs.names |= names_in(function.__code__).all
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_plain(kind: type) -> bool:
+    """Whether pickle alone does all objects of a class well: there may be very many of them."""
+    numpy: Any = sys.modules.get("numpy")
+    is_array = numpy is not None and issubclass(kind, numpy.ndarray)
+    return not (is_array or kind.__module__.startswith("jax") or may_need_us(kind))
 
 
 def _is_numpy_array(obj: Any) -> bool:

@@ -17,7 +17,11 @@ from typing import Any
 
 from jupyterlab_jaxprof.nsight.carry.rebuild import HERE
 from jupyterlab_jaxprof.nsight.carry.refusal import RestoreError
-from jupyterlab_jaxprof.nsight.carry.surroundings import set_settings_with_devices, set_surroundings
+from jupyterlab_jaxprof.nsight.carry.surroundings import (
+    set_random_states,
+    set_settings_with_devices,
+    set_surroundings,
+)
 
 _MISSING = object()
 
@@ -103,7 +107,12 @@ def _run(step: dict[str, Any], load: Callable[[], Any], restored: Restored) -> N
     exec(compile(text, filename, "exec", dont_inherit=True), restored.namespace)
 
 
+def _random(step: dict[str, Any], load: Callable[[], Any], restored: Restored) -> None:
+    set_random_states(load())
+
+
 _STEPS = {
+    "random": _random,
     "surroundings": _surroundings,
     "settings": _settings,
     "variable": _variable,

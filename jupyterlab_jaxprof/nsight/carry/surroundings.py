@@ -15,14 +15,7 @@ _PLAIN = (bool, int, float, str, type(None))
 
 def surroundings() -> dict[str, Any]:
     """Gather them, all of plain values."""
-    found: dict[str, Any] = {
-        "sys_path": list(sys.path),
-        "folder": str(Path.cwd()),
-        "random": random.getstate(),
-    }
-    numpy: Any = sys.modules.get("numpy.random")
-    if numpy is not None:
-        found["numpy_random"] = numpy.get_state()
+    found: dict[str, Any] = {"sys_path": list(sys.path), "folder": str(Path.cwd())}
     if "jax" in sys.modules:
         found["jax"] = {name: value for name, value in _settings().items() if _is_plain(value)}
     return found
@@ -49,11 +42,6 @@ def set_surroundings(found: Mapping[str, Any]) -> list[str]:
         os.chdir(found["folder"])
     except OSError as error:
         notices.append(f"The notebook's folder {found['folder']} can't be entered: {error.strerror}.")
-    random.setstate(found["random"])
-    if "numpy_random" in found:
-        import numpy as np
-
-        np.random.set_state(found["numpy_random"])
     if "jax" in found:
         notices += _set(found["jax"])
     return notices
@@ -70,6 +58,22 @@ def set_settings_with_devices(found: Mapping[str, Any]) -> list[str]:
         set_mesh: Any = getattr(jax, "set_mesh", None) or jax.sharding.set_mesh  # pyright: ignore[reportAttributeAccessIssue]
         set_mesh(mesh)
     return _set({name: value for name, value in found.items() if name != "mesh"})
+
+
+def random_states() -> tuple[Any, Any]:
+    """Gather the states of Python's random numbers, and of NumPy's where it is imported."""
+    numpy: Any = sys.modules.get("numpy.random")
+    return random.getstate(), None if numpy is None else numpy.get_state()
+
+
+def set_random_states(states: tuple[Any, Any]) -> None:
+    """Set the states, last of all: what is imported before may use random numbers."""
+    python, numpy = states
+    random.setstate(python)
+    if numpy is not None:
+        import numpy as np
+
+        np.random.set_state(numpy)
 
 
 def _settings() -> Mapping[str, Any]:

@@ -42,6 +42,7 @@ _REFUSED_BY_NAME = {
     ("asyncio.events", "AbstractEventLoop"): "it is the kernel's event loop",
 }
 _RLOCK = type(_thread.RLock())
+_STREAMS = ("stdin", "stdout", "stderr", "__stdin__", "__stdout__", "__stderr__")
 _SPECIAL = ("__defaults__", "__kwdefaults__", "__doc__", "__module__", "__qualname__", "__annotations__")
 
 
@@ -68,6 +69,24 @@ def reduce_value(obj: Any, namespace: Mapping[str, Any]) -> Reduction | None:
         _refuse(obj, kind)
         return _by_reference(obj, kind) or _without_setstate(obj, kind)
     return None
+
+
+def may_need_us(kind: type) -> bool:
+    """Whether `reduce_value` may have something to say to an object of a class."""
+    return (
+        issubclass(kind, (type, *_REFUSED))
+        or kind in _REDUCERS
+        or any((base.__module__, base.__name__) in _REFUSED_BY_NAME for base in kind.__mro__)
+        or any(name in vars(base) for base in kind.__mro__ for name in ("__call__", "__getattr__", "acquire"))
+        or kind.__module__ in ("types", "typing", "weakref")
+        or kind in (types.ModuleType, types.CellType, types.MethodType)
+        or any(isinstance(getattr(sys, name), kind) for name in _STREAMS)
+        or (kind.__module__ != "__main__" and kind in _kinds_of_constants(kind.__module__))
+    )
+
+
+def _kinds_of_constants(module: str) -> set[type]:
+    return {type(value) for value in vars(sys.modules.get(module, types)).values()}
 
 
 def is_importable(obj: Any) -> bool:
@@ -191,8 +210,7 @@ def _refuse(obj: Any, kind: type) -> None:
 
 
 def _stream_name(obj: Any) -> str | None:
-    names = ("stdin", "stdout", "stderr", "__stdin__", "__stdout__", "__stderr__")
-    return next((name.strip("_") for name in names if getattr(sys, name) is obj), None)
+    return next((name.strip("_") for name in _STREAMS if getattr(sys, name) is obj), None)
 
 
 def _by_reference(obj: Any, kind: type) -> Reduction | None:
