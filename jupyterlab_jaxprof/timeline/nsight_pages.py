@@ -128,9 +128,7 @@ class PageFile:
         places = {column.place: i for i, column in enumerate(wanted)}
         values: list[Any] = [None] * len(wanted)
         for place, serial in enumerate(self._serials(serial_at, value_at, local_end, max(places) + 1)):
-            sizes = _SIZES[np.minimum(serial, 11)]
-            if len(serial) and serial.max() >= _FIRST_TEXT:
-                sizes = np.where(serial < _FIRST_TEXT, sizes, (serial - 12) // 2)
+            sizes = _sizes(serial)
             value_end = value_at + sizes
             if (i := places.get(place)) is not None:
                 if bool(np.any(value_end > local_end)):
@@ -147,7 +145,7 @@ class PageFile:
         if len(at) and int(at.max()) + count <= len(self._bytes) and bool(np.all(header_end - at >= count)):
             heads = np.lib.stride_tricks.sliding_window_view(self._bytes, count)[at]
             if heads.max() < 0x80:  # as nearly always: each is one byte
-                yield from heads.T
+                yield from np.ascontiguousarray(heads.T)
                 return
         for _ in range(count):
             serial, at = self._varint(np.minimum(at, local_end))
@@ -221,6 +219,19 @@ class PageFile:
             end[going_on] += 1
             going_on = going_on[(byte & 0x80) != 0]
         return value, end
+
+
+def _sizes(serial: NDArray[np.integer[Any]]) -> Indices:
+    """How many bytes the values of these serial types have."""
+    least, most = (int(serial.min()), int(serial.max())) if len(serial) else (0, 0)
+    if least == most < _FIRST_TEXT:  # as of most columns in most chunks
+        return np.broadcast_to(_SIZES[most], len(serial))
+    sizes = _SIZES[np.minimum(serial, 11)]
+    return (
+        sizes
+        if most < _FIRST_TEXT
+        else np.where(serial < _FIRST_TEXT, sizes, (serial.astype(np.int64) - 12) // 2)
+    )
 
 
 def _mixed(key: NDArray[np.uint64], words: NDArray[np.uint64]) -> NDArray[np.uint64]:
