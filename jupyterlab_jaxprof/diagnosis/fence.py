@@ -20,7 +20,7 @@ def without_fence(timeline: Timeline) -> tuple[Timeline, Intervals]:
     named = np.zeros(len(timeline.texts), dtype=np.bool_)
     named[numbers] = True
     ops, ranges, compiles = timeline.ops, timeline.ranges, timeline.compiles
-    fence_ops, fence_ranges = named[ops.module], named[ranges.name]
+    fence_ops, fence_ranges = named[ops.module], named[ranges.name] | named[ranges.detail]
     if not (fence_ops.any() or fence_ranges.any() or named[compiles.function].any()):
         return timeline, NONE
     launched = np.isin(timeline.calls.correlation, ops.correlation[fence_ops & (ops.correlation != 0)])

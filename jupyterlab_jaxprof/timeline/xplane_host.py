@@ -106,7 +106,10 @@ class HostReader:
         is_call = (kind != _Name.PYTHON) & (correlation != 0)
         is_call[_where(used, names, _API_CALL, events.name, full=True)] = True
         is_step = stats.has(["step_num"]) & ~is_call & (kind == _Name.OTHER)
-        is_range = ~is_call & ~is_step & ~in_fence & (kind < _Name.SKIPPED)
+        # A fence's own range stays: it tells the diagnosis that the magics waited here, not the program
+        hidden = in_fence.copy()
+        hidden[fences] = False
+        is_range = ~is_call & ~is_step & ~hidden & (kind < _Name.SKIPPED)
 
         range_kind = np.full(len(events), RangeKind.RUNTIME, dtype=np.int8)
         range_kind[kind == _Name.PYTHON] = RangeKind.PYTHON
