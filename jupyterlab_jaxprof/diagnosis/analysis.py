@@ -86,6 +86,11 @@ class Analysis:
         return max(self.length_ns - self.compiling.total_ns, 1.0)
 
     @cached_property
+    def waited_by_us(self) -> bool:
+        """Whether this project's own fence waited for every step: `%%jaxtrace --steps` does."""
+        return len(self.fenced) > 0 and self.in_every_step(self.fenced.start_ns)
+
+    @cached_property
     def step_count(self) -> int:
         """How many steps are marked; 0 where none are."""
         return 0 if self.steps is None else len(self.steps)

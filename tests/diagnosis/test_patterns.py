@@ -243,7 +243,9 @@ class TestWaiting:
             scene.dispatch(start + 320, 20, "jaxprof_fence")
             scene.kernel(start + 2301, 1, "fence", "jit_jaxprof_fence")
         diagnosis = diagnose(scene.timeline())
-        assert "sync-every-step" not in {finding.id for finding in diagnosis.findings}
+        findings = {finding.id: finding for finding in diagnosis.findings}
+        assert "sync-every-step" not in findings
+        assert any("The magic waits for each step" in one for one in findings["device-idle"].evidence)
         assert all("fence" not in row["name"] for row in diagnosis.summary["tables"]["kernels"])
         assert diagnosis.summary["timeline"]["devices"][0]["ops"] == 24
 

@@ -11,6 +11,10 @@ from ..thresholds import IDLE_NOTE_SHARE, IDLE_PROBLEM_SHARE, RANGES
 from ..units import milliseconds, percent
 
 ID = "device-idle"
+_WAITED_BY_US = (
+    "The magic waits for each step, to measure it: in a loop that doesn't wait, the device rests less "
+    "between two steps."
+)
 
 
 def find(analysis: Analysis) -> list[Finding]:
@@ -39,6 +43,7 @@ def find(analysis: Analysis) -> list[Finding]:
             evidence=[
                 f"Busy: {busy} of {milliseconds(analysis.length_ns)}.",
                 f"What the host did while the device rested: {'; '.join(causes)}.",
+                *([_WAITED_BY_US] if analysis.waited_by_us else []),
             ],
             ranges=_largest(analysis),
             meaning="The device had nothing to do. Where the host is what holds it up, a faster device or "

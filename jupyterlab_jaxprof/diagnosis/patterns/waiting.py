@@ -46,8 +46,7 @@ def find(analysis: Analysis) -> list[Finding]:
     # Without a read it is mostly told by the host's silence: only where it matters, where the device is what
     # takes longer, and not where the fence of this project's own steps is what waits
     waited = waits.waited - analysis.host.read - waits.read
-    ours = len(analysis.fenced) > 0 and analysis.in_every_step(analysis.fenced.start_ns)
-    if ours or not analysis.in_every_step(waited.start_ns):
+    if analysis.waited_by_us or not analysis.in_every_step(waited.start_ns):
         return []
     loss = lost_by(analysis, waited)
     if loss.host_bound or analysis.level(loss.lost_ns) is not Level.PROBLEM:
