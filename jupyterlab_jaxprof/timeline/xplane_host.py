@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .build import Texts, columns, unsorted
-from .intervals import NONE, Intervals, union_of
+from .intervals import Intervals, union_of
 from .model import AllocatorSamples, ApiCalls, Compiles, Device, HostRanges, Numbers, RangeKind, Steps
 from .xplane_compiles import modules_being_compiled, read_compiles
 from .xplane_format import Line
@@ -50,6 +50,7 @@ _RUNTIME_NAME = re.compile(
 _OPEN_NAME = re.compile(r"PjitFunction\(|trace_to_jaxpr|infer_params")
 _CALLBACK = re.compile(r".*callback|xla_(ffi_)?python|.*PyCpuCallback|.*CpuCallback")
 _API_CALL = re.compile(r"cu(da)?[A-Z]\w*")
+_LAUNCHES = ("cuGraphLaunch", "cudaGraphLaunch", "cuLaunchKernel", "cudaLaunchKernel")
 #: Stats that XLA writes and that no annotation of a user's has.
 _RUNTIME_STATS = ("_src", "_ct", "_c", "_pt", "_p", "device_id", "hlo_op", "run_id", "allocator_name")
 #: Where XLA tells what a range is about.
@@ -81,8 +82,41 @@ class ThreadContents:
     """When XLA named the function whose module it compiled; any thread may compile for another."""
 
 
+class _Named:
+    """A line's events by what their names say."""
+
+    def __init__(self, line: Line, texts: Texts) -> None:
+        self.events = line.events
+        self._name = line.events.name
+        self.used = np.flatnonzero(np.bincount(self._name)) if len(self._name) else np.zeros(0, dtype=np.intp)
+        all_texts = texts.all()
+        self.names = [all_texts[number] for number in self.used]
+        kind_of_name = np.zeros(len(all_texts), dtype=np.int8)
+        kind_of_name[self.used] = [_kind_of_name(name) for name in self.names]
+        self.kind = kind_of_name[self._name]
+        self.by_xla = line.events.stats.has(_RUNTIME_STATS)
+
+    def where(self, pattern: re.Pattern[str], *, full: bool = False) -> NDArray[np.bool_]:
+        """Tell which events have a name that matches."""
+        match = pattern.fullmatch if full else pattern.match
+        matches = [match(name) is not None for name in self.names]
+        chosen = np.zeros(int(self.used[-1]) + 1 if len(self.used) else 1, dtype=np.bool_)
+        chosen[self.used] = matches
+        return chosen[self._name] if any(matches) else np.zeros(len(self._name), dtype=np.bool_)
+
+    def spans(self, chosen: NDArray[np.bool_]) -> Intervals:
+        """When any of these events went on."""
+        return union_of(self.events.start_ns[chosen], self.events.duration_ns[chosen])
+
+    def shown_names(self, texts: Texts) -> Numbers:
+        """The names without the mark of the Python tracer."""
+        shown = np.zeros(int(self.used[-1]) + 1 if len(self.used) else 1, dtype=np.int32)
+        shown[self.used] = texts.numbers(name.removeprefix("$") for name in self.names)
+        return shown[self._name]
+
+
 class HostReader:
-    """Reads threads, and remembers what it found out about names."""
+    """Reads threads."""
 
     def __init__(self, texts: Texts, devices: tuple[Device, ...]) -> None:
         self._texts = texts
@@ -90,42 +124,21 @@ class HostReader:
 
     def read(self, line: Line, thread: int) -> ThreadContents:
         """Read one thread."""
-        events, stats = line.events, line.events.stats
-        start_ns, duration_ns = events.start_ns, events.duration_ns
-        used = np.flatnonzero(np.bincount(events.name)) if len(events) else np.zeros(0, dtype=np.intp)
-        all_texts = self._texts.all()
-        names = [all_texts[number] for number in used]
-        kind_of_name = np.zeros(len(all_texts), dtype=np.int8)
-        kind_of_name[used] = [_kind_of_name(name) for name in names]
-        kind = kind_of_name[events.name]
-
-        fences = _where(used, names, _FENCE_NAME, events.name)
-        fenced = union_of(start_ns[fences], duration_ns[fences]) if len(fences) else NONE
-        in_fence = fenced.contain(start_ns) if len(fenced) else np.zeros(len(events), dtype=np.bool_)
+        events, stats, named = line.events, line.events.stats, _Named(line, self._texts)
+        start_ns, duration_ns, kind = events.start_ns, events.duration_ns, named.kind
+        is_fence = named.where(_FENCE_NAME)
+        in_fence = named.spans(is_fence).contain(start_ns)
         correlation = stats.integers("correlation_id")
-        is_call = (kind != _Name.PYTHON) & (correlation != 0)
-        is_call[_where(used, names, _API_CALL, events.name, full=True)] = True
-        is_step = stats.has(["step_num"]) & ~is_call & (kind == _Name.OTHER)
+        is_call = (kind != _Name.PYTHON) & (correlation != 0) | named.where(_API_CALL, full=True)
+        is_step = stats.has(["step_num"]) & ~is_call
+        kind[is_step] = _Name.OTHER
         # A fence's own range stays: it tells the diagnosis that the magics waited here, not the program
-        hidden = in_fence.copy()
-        hidden[fences] = False
-        is_range = ~is_call & ~is_step & ~hidden & (kind < _Name.SKIPPED)
-
+        is_range = ~is_call & ~is_step & (~in_fence | is_fence) & (kind < _Name.SKIPPED)
+        marks = _marks(line, named, is_range)
         range_kind = np.full(len(events), RangeKind.RUNTIME, dtype=np.int8)
         range_kind[kind == _Name.PYTHON] = RangeKind.PYTHON
-        maybe = np.flatnonzero((kind == _Name.OTHER) & is_range & ~stats.has(_RUNTIME_STATS))
-        opaque = self._opaque(line, used, names, kind, start_ns, duration_ns)
-        callbacks = _where(used, names, _CALLBACK, events.name)
-        inside = union_of(start_ns[callbacks], duration_ns[callbacks]).contain(start_ns[maybe])
-        if not _RUNTIME_THREAD.match(line.name):
-            inside |= ~opaque.contain(start_ns[maybe])
-        marks = maybe[inside]
         range_kind[marks] = RangeKind.ANNOTATION
-
-        new_names = np.arange(len(all_texts), dtype=np.int32)
-        python = [number for number, name in zip(used, names, strict=True) if name.startswith("$")]
-        new_names[python] = self._texts.numbers(all_texts[number][1:] for number in python)
-        name = new_names[events.name]
+        name = named.shown_names(self._texts)
         return ThreadContents(
             ranges=unsorted(
                 HostRanges,
@@ -145,27 +158,13 @@ class HostReader:
                 start_ns=start_ns[is_step],
                 duration_ns=duration_ns[is_step],
             ),
-            compiles=read_compiles(thread, events.name, used, names, start_ns, duration_ns, self._texts),
+            compiles=read_compiles(
+                thread, events.name, named.used, named.names, start_ns, duration_ns, self._texts
+            ),
             allocator=self._allocator(line, kind == _Name.ALLOCATION, start_ns),
             fence_calls=correlation[is_call & in_fence],
-            modules=modules_being_compiled(events.name, used, names, start_ns),
+            modules=modules_being_compiled(events.name, named.used, named.names, start_ns),
         )
-
-    def _opaque(
-        self,
-        line: Line,
-        used: NDArray[np.intp],
-        names: list[str],
-        kind: NDArray[np.int8],
-        start_ns: NDArray[np.float64],
-        duration_ns: NDArray[np.float64],
-    ) -> Intervals:
-        """When this thread ran XLA's own code, in which no user can have marked anything."""
-        is_open = np.zeros(len(kind), dtype=np.bool_)
-        is_open[_where(used, names, _OPEN_NAME, line.events.name)] = True
-        closed = (kind == _Name.RUNTIME) | (kind == _Name.OTHER) & line.events.stats.has(_RUNTIME_STATS)
-        rows = np.flatnonzero(closed & ~is_open)
-        return union_of(start_ns[rows], duration_ns[rows])
 
     def _details(self, line: Line, marks: NDArray[np.intp]) -> Numbers:
         stats = line.events.stats
@@ -245,18 +244,16 @@ def _call_name(name: str) -> tuple[str, bool]:
     if name.startswith(("Memcpy", "Memset")):
         return name, False
     if match := _API_CALL.match(name):
-        return match[0], match[0].startswith(("cuGraphLaunch", "cudaGraphLaunch", "cuLaunchKernel"))
+        return match[0], match[0].startswith(_LAUNCHES)
     return "kernel launch", True
 
 
-def _where(
-    used: NDArray[np.intp], names: list[str], pattern: re.Pattern[str], name: Numbers, *, full: bool = False
-) -> NDArray[np.intp]:
-    """The events whose name matches."""
-    match = pattern.fullmatch if full else pattern.match
-    wanted = [number for number, text in zip(used.tolist(), names, strict=True) if match(text)]
-    if not wanted:
-        return np.zeros(0, dtype=np.intp)
-    chosen = np.zeros(int(used[-1]) + 1, dtype=np.bool_)
-    chosen[wanted] = True
-    return np.flatnonzero(chosen[name])
+def _marks(line: Line, named: _Named, is_range: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Find the user's marks: what XLA did not write, outside XLA's own code or in a callback from it."""
+    maybe = np.flatnonzero((named.kind == _Name.OTHER) & is_range & ~named.by_xla)
+    times_ns = line.events.start_ns[maybe]
+    users = named.spans(named.where(_CALLBACK)).contain(times_ns)
+    if not _RUNTIME_THREAD.match(line.name):
+        xlas = (named.kind == _Name.RUNTIME) | (named.kind == _Name.OTHER) & named.by_xla
+        users |= ~named.spans(xlas & ~named.where(_OPEN_NAME)).contain(times_ns)
+    return maybe[users]

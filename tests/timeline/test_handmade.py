@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jupyterlab_jaxprof.timeline import Timeline, read
-from jupyterlab_jaxprof.timeline.model import CopyKind, OpKind
+from jupyterlab_jaxprof.timeline.model import CopyKind, OpKind, RangeKind
 from tests.support.xspace import Plane, block, number, space
 
 BEGAN_NS = 1_796_028_606_418_385_433
@@ -76,6 +76,26 @@ def test_collectives_are_known_by_kernel_and_by_operation(written):
     assert kinds == ["all-gather", "all-to-all", "permute", "reduce-scatter", "permute"]
     assert timeline.collectives.op.tolist() == [0, 1, 2, 3, 5]
     assert timeline.devices[0].ordinal == 3
+
+
+def test_a_step_may_be_called_like_the_runtimes_own_events(written):
+    host = Plane("/host:CPU")
+    events = [
+        host.event("Execute::step", 0, 9_000, {"_r": 1, "step_num": 4}),
+        host.event("my part", 1_000, 1_000),
+        host.event("Execute::inner", 3_000, 3_000),
+        host.event("part of the runtime", 4_000, 1_000),
+    ]
+    timeline = written(host.line("python3", 0, events), task())
+    assert [timeline.text(name) for name in timeline.steps.name] == ["Execute::step"]
+    assert timeline.steps.number.tolist() == [4]
+    kinds = dict(zip(map(timeline.text, timeline.ranges.name), timeline.ranges.kind, strict=True))
+    assert kinds == {
+        "my part": RangeKind.ANNOTATION,
+        "Execute::inner": RangeKind.RUNTIME,
+        "part of the runtime": RangeKind.RUNTIME,
+    }
+    assert "devices" in timeline.blind
 
 
 def test_what_the_recorder_lost_is_told(written):
