@@ -13,7 +13,7 @@ from jupyterlab_jaxprof.timeline.model import Floats
 from . import thresholds
 from .analysis import Analysis
 from .compiles import function_name
-from .gaps import Cause, IdleTime, who
+from .gaps import SHORT, Cause, IdleTime, who
 from .grouping import largest
 
 Lane = dict[str, Any]
@@ -130,8 +130,8 @@ def cause_of_gap(analysis: Analysis, idle: IdleTime, start_ns: float, end_ns: fl
     pieces = idle.by_cause[cause].clip(start_ns, end_ns)
     if cause is Cause.ANNOTATED:
         found = who(analysis.timeline, host.annotations, pieces)
-        return found[0][0] if found else cause.value
+        return found[0][0] if found else SHORT[cause]
     named = who(analysis.timeline, host.annotations, pieces) or (
         who(analysis.timeline, host.working_frames, pieces) if cause in (Cause.PYTHON, Cause.SLEEP) else []
     )
-    return f"{cause.value} ({named[0][0]})" if named else cause.value
+    return f"{SHORT[cause]} ({named[0][0]})" if named else SHORT[cause]

@@ -43,6 +43,25 @@ class Cause(StrEnum):
     UNSEEN = "the host did something that the trace does not show"
 
 
+#: The same in a word or two, where there is little room.
+SHORT: dict[Cause, str] = {
+    Cause.COMPILING: "compiling",
+    Cause.CALLBACK: "host callback",
+    Cause.COLLECTING: "garbage collection",
+    Cause.SLEEP: "sleep",
+    Cause.READ: "reading values",
+    Cause.KERNELS: "between kernels",
+    Cause.EAGER: "single operations",
+    Cause.COPY: "preparing a copy",
+    Cause.LAUNCH: "launching kernels",
+    Cause.DISPATCH: "dispatching",
+    Cause.WAIT: "waiting, or not shown",
+    Cause.ANNOTATED: "host's own work",
+    Cause.PYTHON: "Python",
+    Cause.BACKGROUND: "another thread",
+    Cause.UNSEEN: "not shown",
+}
+
 #: Causes that are the host's own work, outside JAX.
 HOST_WORK = (Cause.COLLECTING, Cause.SLEEP, Cause.ANNOTATED, Cause.PYTHON, Cause.BACKGROUND, Cause.UNSEEN)
 

@@ -42,7 +42,7 @@ def find(analysis: Analysis) -> list[Finding]:
             evidence=[
                 f"The host spent {milliseconds(dispatch.total_ns)} dispatching programs, the device "
                 f"{milliseconds(busy_ns)} running them; for {milliseconds(lost_ns)} "
-                f"({percent(analysis.share(lost_ns))}) it waited for a dispatch.",
+                f"({percent(analysis.share(lost_ns))}) it waited for the next, Python's part in it included.",
                 f"{len(host.dispatch) / parts:.1f} dispatches {what}"
                 + (f"; most of the waiting is in `{mostly}`." if mostly else "."),
             ],
