@@ -100,6 +100,20 @@ class Asking:
     def __getattr__(self, name): return self.inner[name]
 asking = Asking()
 class Own(Exception): pass
+side = 2.
+class Shape:
+    registry = {}
+    def __init_subclass__(cls): Shape.registry[cls.__name__] = cls
+class Square(Shape):
+    def area(self, side=side): return side ** 2
+class Circle(Shape):
+    sizes = (side, side)
+    @functools.singledispatchmethod
+    def of(self, a): return "any"
+    @of.register
+    def _(self, a: int): return "int"
+def make(name): return Shape.registry[name]()
+Name = typing.NewType("Name", int)
 class Holder:
     def __init__(self): self.step = jax.jit(self._step); self.out = sys.stdout; self.k = 2.
     def _step(self, a): return a * self.k
@@ -121,6 +135,7 @@ stale = Again()
 class Again:
     def get(self): return "second"
 """,
+    "%run script_of_notebook.py",
     """%%time
 class Timed:
     limit: int = 4
@@ -159,6 +174,7 @@ np.save("on_disk.npy", np.arange(100_000.))
 mapped = np.load("on_disk.npy", mmap_mode="r+")
 part = mapped[100:20_000:7]
 numbers = list(range(200_000))
+missing = [dataclasses.MISSING, np.ma.masked]
 handle = open("notes.txt", "w+"); print("kept", file=handle, flush=True)
 def uses(): return handle.read()
 holding = {"handle": handle}
@@ -166,7 +182,14 @@ gone = jnp.ones((4, 5), jnp.bfloat16); gone.delete()
 """,
 ]
 
+LAST_CELL = """
+big = jnp.ones((2000, 30)); side = 5.
+if hasattr(jax, "set_mesh"): jax.set_mesh(mesh)
+2 + 3
+"""
+
 BODIES = {
+    "mesh": "result = jax.sharding.get_mesh() if hasattr(jax, 'set_mesh') else None",
     "globals": "K = 10.\nresult = times(2.), half(), old(2.), table['step'](2.)",
     "recursion": "result = even(10)",
     "closure": "result = up(), now()",
@@ -184,6 +207,10 @@ BODIES = {
     "local": "result = local.get()",
     "asking": "result = asking.a",
     "exception": "result = issubclass(Own, Exception)",
+    "registry": "result = make('Square').area(), make('Circle').of(1), Circle.sizes, sorted(Shape.registry)",
+    "script": "result = scripted(2), type(from_script).__name__, from_script.get()",
+    "newtype": "result = Name(3), Name.__supertype__",
+    "constants": "result = dataclasses.MISSING is missing[0], np.ma.masked is missing[1]",
     "holder": "result = holder.step(2.), holder.out is sys.stdout",
     "late": "result = jax.tree_util.tree_flatten_with_path(late)[0][0][0], jax.jit(lambda o: o)(late).a",
     "fields": "result = jax.tree_util.tree_flatten_with_path(fields), jax.jit(lambda o: o)(fields).n",
@@ -226,6 +253,10 @@ except TypeError: result = traceback.format_exc().splitlines()[-3:]
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("notebook")
     (folder / "helper_of_notebook.py").write_text("ANSWER = 42\n")
+    (folder / "script_of_notebook.py").write_text(
+        "SCALE = 5\ndef scripted(a): return a * SCALE\n"
+        "class FromScript:\n    def get(self): return SCALE\nfrom_script = FromScript()\n"
+    )
     return folder
 
 
@@ -248,7 +279,7 @@ def told(folder):
             returned=["new", "bound", "unbound", "big"],
         ),
     }
-    return carry(folder, [*CELLS, "big = jnp.ones((2000, 30))\n2 + 3"], cases)
+    return carry(folder, [*CELLS, LAST_CELL], cases)
 
 
 def test_plan_succeeds(told):

@@ -18,7 +18,7 @@ from jupyterlab_jaxprof.nsight.carry.names import names_of_body
 from jupyterlab_jaxprof.nsight.carry.planner import Planner, Unit
 from jupyterlab_jaxprof.nsight.carry.refusal import CarryError
 from jupyterlab_jaxprof.nsight.carry.sources import Sources
-from jupyterlab_jaxprof.nsight.carry.surroundings import random_states, settings_with_devices, surroundings
+from jupyterlab_jaxprof.nsight.carry.surroundings import last_of_all, settings_with_devices, surroundings
 
 STEPS, PICKLES = "steps.json", "pickles"
 _SPARE_BYTES = 16 * 1024 * 1024
@@ -114,8 +114,8 @@ def plan(
         if unit[0] in ("variable", "change", "registration"):
             pickler.dump(planner.payload(unit))
         steps.append(_step(unit, planner, options))
-    pickler.dump(random_states())
-    steps.append({"do": "random"})
+    pickler.dump(last_of_all())
+    steps.append({"do": "last"})
     said = {
         "steps": steps,
         "files": {name: text for name in sorted(planner.files) if (text := _text(name)) is not None},

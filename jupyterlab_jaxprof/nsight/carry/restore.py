@@ -18,7 +18,7 @@ from typing import Any
 from jupyterlab_jaxprof.nsight.carry.rebuild import HERE
 from jupyterlab_jaxprof.nsight.carry.refusal import RestoreError
 from jupyterlab_jaxprof.nsight.carry.surroundings import (
-    set_random_states,
+    set_last_of_all,
     set_settings_with_devices,
     set_surroundings,
 )
@@ -107,12 +107,12 @@ def _run(step: dict[str, Any], load: Callable[[], Any], restored: Restored) -> N
     exec(compile(text, filename, "exec", dont_inherit=True), restored.namespace)
 
 
-def _random(step: dict[str, Any], load: Callable[[], Any], restored: Restored) -> None:
-    set_random_states(load())
+def _last(step: dict[str, Any], load: Callable[[], Any], restored: Restored) -> None:
+    set_last_of_all(load())
 
 
 _STEPS = {
-    "random": _random,
+    "last": _last,
     "surroundings": _surroundings,
     "settings": _settings,
     "variable": _variable,

@@ -22,16 +22,38 @@ def surroundings() -> dict[str, Any]:
 
 
 def settings_with_devices() -> dict[str, Any]:
-    """Gather JAX's settings that hold devices: the default device, and the mesh set for all cells."""
+    """Gather JAX's settings that hold devices."""
     jax: Any = sys.modules.get("jax")
     if jax is None:
         return {}
-    found = {name: value for name, value in _settings().items() if isinstance(value, jax.Device)}
-    get_mesh = getattr(jax.sharding, "get_mesh", None)
-    mesh = get_mesh() if get_mesh is not None else None
-    if mesh is not None and getattr(mesh, "devices", None) is not None and mesh.axis_names:
-        found["mesh"] = mesh
-    return found
+    return {name: value for name, value in _settings().items() if isinstance(value, jax.Device)}
+
+
+def last_of_all() -> dict[str, Any]:
+    """Gather what is set when all else has been made: the making itself depends on it, or would change it.
+
+    These are the states of Python's and of NumPy's random numbers, and the mesh that was set for all cells.
+    """
+    numpy: Any = sys.modules.get("numpy.random")
+    return {
+        "random": random.getstate(),
+        "numpy_random": None if numpy is None else numpy.get_state(),
+        "mesh": _mesh(),
+    }
+
+
+def set_last_of_all(found: Mapping[str, Any]) -> None:
+    """Make them this process's own."""
+    if found["mesh"] is not None:
+        import jax
+
+        set_mesh: Any = getattr(jax, "set_mesh", None) or getattr(jax.sharding, "set_mesh")  # noqa: B009 - until 0.6
+        set_mesh(found["mesh"])
+    random.setstate(found["random"])
+    if found["numpy_random"] is not None:
+        import numpy as np
+
+        np.random.set_state(found["numpy_random"])
 
 
 def set_surroundings(found: Mapping[str, Any]) -> list[str]:
@@ -49,31 +71,14 @@ def set_surroundings(found: Mapping[str, Any]) -> list[str]:
 
 def set_settings_with_devices(found: Mapping[str, Any]) -> list[str]:
     """Set JAX's settings that hold devices, after the others; gives sentences on what could not be set."""
-    if not found:
-        return []
-    import jax
-
-    mesh = found.get("mesh")
-    if mesh is not None:
-        set_mesh: Any = getattr(jax, "set_mesh", None) or jax.sharding.set_mesh  # pyright: ignore[reportAttributeAccessIssue]
-        set_mesh(mesh)
-    return _set({name: value for name, value in found.items() if name != "mesh"})
+    return _set(found) if found else []
 
 
-def random_states() -> tuple[Any, Any]:
-    """Gather the states of Python's random numbers, and of NumPy's where it is imported."""
-    numpy: Any = sys.modules.get("numpy.random")
-    return random.getstate(), None if numpy is None else numpy.get_state()
-
-
-def set_random_states(states: tuple[Any, Any]) -> None:
-    """Set the states, last of all: what is imported before may use random numbers."""
-    python, numpy = states
-    random.setstate(python)
-    if numpy is not None:
-        import numpy as np
-
-        np.random.set_state(numpy)
+def _mesh() -> Any:
+    jax: Any = sys.modules.get("jax")
+    get_mesh: Any = None if jax is None else getattr(jax.sharding, "get_mesh", None)
+    mesh = None if get_mesh is None else get_mesh()
+    return mesh if getattr(mesh, "devices", None) is not None and getattr(mesh, "axis_names", ()) else None
 
 
 def _settings() -> Mapping[str, Any]:
