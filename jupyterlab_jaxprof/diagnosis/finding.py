@@ -59,9 +59,10 @@ class Finding:
 
     @property
     def order(self) -> tuple[int, float]:
-        """What findings are sorted by: problems first, then by the time that they cost."""
+        """What findings are sorted by: problems first, or else that all is well; then notes; each by the time
+        that they cost."""
         time_ms = self.rank_ms if self.rank_ms is not None else self.lost_ms or 0.0
-        return list(Level).index(self.level), -time_ms
+        return (Level.PROBLEM, Level.FINE, Level.NOTE).index(self.level), -time_ms
 
     def to_json(self) -> dict[str, Any]:
         """Give the finding as a capture's record holds it."""

@@ -189,6 +189,8 @@ def test_what_is_true_is_named_and_nothing_else(name: str) -> None:
         ("tiny_scan.xplane.pb", "tiny-kernels"),
         ("host_callback.xplane.pb", "host-callback"),
         ("nsys_eager.sqlite", "eager-dispatch"),
+        ("gpu_bound.xplane.pb", "nothing-wrong"),
+        ("no_steps.xplane.pb", "nothing-wrong"),
     ],
 )
 def test_the_cause_comes_first(name: str, first: str) -> None:
