@@ -80,7 +80,7 @@ MEMORY_SHARE = 0.85
 
 #: Devices that compute so much longer than the mean hold the others up.
 UNEVEN_SHARE = 0.10
-#: A rank that comes last to so many of the collectives is the slow one.
+#: A device for which so much of the waiting at collectives is, is the slow one.
 LAST_SHARE = 0.75
 
 #: The Python tracer takes about this much for one call that it records: entry and exit, each through

@@ -407,6 +407,13 @@ class TestSeveralDevices:
         finding = found(self.parallel(100, 0, talk=(1500.0, 0.0)))["straggler"]
         assert "GPU 1 comes late" in finding.title
 
+    def test_waiting_for_each_other_at_the_start_makes_no_straggler(self) -> None:
+        scene = self.parallel(100, 0)
+        scene.collective(100, 50, 0)
+        scene.collective(100, 5000, 1)
+        scene.step(90, 700, -1)
+        assert "straggler" not in found(scene)
+
     def test_devices_of_different_programs_are_not_compared(self) -> None:
         scene = Scene(devices=2)
         loop(scene, device_us=5000)

@@ -70,9 +70,12 @@ def _later(analysis: Analysis) -> list[Finding]:
     if durations is None:
         return []
     waits = durations - durations.min(axis=1, keepdims=True)
-    last = np.bincount(np.argmin(durations, axis=1), minlength=durations.shape[1]) / len(durations)
+    mean_wait = waits.mean(axis=1)
+    # Not the longest: at the first one, processes that were started apart wait for each other
+    mean_wait[np.argmax(mean_wait)] = 0.0
+    lost_ns = float(mean_wait.sum())
+    last = np.bincount(np.argmin(durations, axis=1), mean_wait, durations.shape[1]) / max(lost_ns, 1.0)
     slow = int(np.argmax(last))
-    lost_ns = float(waits.sum(axis=0).mean())
     level = analysis.level(lost_ns)
     if level != "problem" or last[slow] < LAST_SHARE:
         return []
@@ -86,7 +89,7 @@ def _later(analysis: Analysis) -> list[Finding]:
             lost_ms=lost_ns / 1e6,
             share=analysis.share(lost_ns),
             evidence=[
-                f"Of {len(durations)} collectives {name} came last to {percent(float(last[slow]))}.",
+                f"{percent(float(last[slow]))} of the waits at {len(durations)} collectives were for {name}.",
                 f"The others waited {milliseconds(float(np.delete(waits.sum(axis=0), slow).mean()))} each.",
             ],
             meaning="All devices meet at a collective. One that arrives late, since its host or its own "
