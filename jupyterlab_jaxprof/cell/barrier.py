@@ -73,6 +73,8 @@ class Barrier:
         """What the fences take on idle devices; 0 until `drain` has measured it."""
         self._scan_ns = 0
         """What a look at all live arrays takes, about."""
+        self._settled: dict[int, weakref.ref[Any]] = {}
+        """The arrays that `drain` has waited for, by their id: nothing more can happen to them."""
 
     def wait(self) -> int:
         """Wait for everything enqueued and return when it had ended (`time.perf_counter_ns`).
@@ -86,7 +88,7 @@ class Barrier:
         try:
             self._fence()
         except Exception:
-            self._settle(_unbroken(self._jax.live_arrays()))  # what failed with it is told by this
+            self._settle(self._unsettled())  # what failed with it is told by this
             raise
         fenced_ns = time.perf_counter_ns()
         if self._wait_for_live():
@@ -105,6 +107,7 @@ class Barrier:
         arrays = _unbroken(self._jax.live_arrays())
         self._scan_ns = _LEAST_SCAN_NS + _SCAN_NS * len(arrays)
         errors += self._settle(arrays)
+        self._settled = {id(array): weakref.ref(array) for array in arrays}
         if errors:
             notices.append(
                 f"Work that an earlier cell had left running failed: {type(errors[0]).__name__}: {errors[0]}"
@@ -152,7 +155,7 @@ class Barrier:
 
         Raises what made one fail, unless that is to be heard later (`quietly`).
         """
-        arrays = _unbroken(self._jax.live_arrays())
+        arrays = self._unsettled()
         pending = [array for array in arrays if _is_pending(array)]
         if not quietly:
             errors = self._settle(arrays)
@@ -163,6 +166,17 @@ class Barrier:
             with contextlib.suppress(RuntimeError):
                 array.block_until_ready()
         return bool(pending)
+
+    def _unsettled(self) -> list[Any]:
+        """Give the live arrays that have come since `drain`; asking each whether it is ready takes longer."""
+        known = self._settled
+        return _unbroken(
+            [
+                array
+                for array in self._jax.live_arrays()
+                if (settled := known.get(id(array))) is None or settled() is not array
+            ]
+        )
 
     def _settle(self, arrays: list[Any]) -> list[Exception]:
         """Wait for all of these arrays; gives what made any fail, each array's failure once."""
