@@ -14,6 +14,7 @@ import jax, jax.numpy as jnp, numpy as np
 import helper_of_notebook
 from jax.sharding import NamedSharding, PartitionSpec as P, SingleDeviceSharding
 jax.config.update("jax_default_matmul_precision", "highest")
+first = jnp.ones(3)
 jax.config.update("jax_default_device", jax.devices("cpu")[1])
 np.random.seed(3); random.seed(4)
 x = jnp.arange(8.)
@@ -219,7 +220,7 @@ BODIES = {
     "module": "result = helper_of_notebook.ANSWER",
     "sharing": "result = both[0] is params, params['w'] is both[1] is shared, params['n'] is alias",
     "itself": "result = me[0] is me",
-    "committed": "result = committed.devices(), committed.committed, x.devices(), x.committed",
+    "committed": "result = [(a.devices(), a.committed) for a in (committed, x, first)]",
     "weak": "result = weak.weak_type, weak_matrix.weak_type, weak_matrix.sum(), weak_matrix.committed",
     "split": "result = split.sharding, split.sum(1)",
     "wide": "result = wide.dtype, wide[7]",

@@ -173,6 +173,17 @@ def test_a_disk_that_is_too_small_is_told_before_anything_is_written(shell, tmp_
     assert list((tmp_path / "carried").iterdir()) == []
 
 
+def test_progress_is_told_to_the_end(shell, tmp_path):
+    cell = "import numpy as np\nlarge = np.ones((3, 100_000)); text = 'a' * 100_000"
+    carried, told = planned(shell, [cell], "large, text"), []
+    carried.write(tmp_path / "carried", lambda done, total: told.append((done, total)))
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert told[-1] == (carried.size_bytes, carried.size_bytes)
+    on_disk = sum(path.stat().st_size for path in (tmp_path / "carried").rglob("*") if path.is_file())
+    assert 0 <= on_disk - carried.size_bytes < 1000  # the files' own headers
+    assert (tmp_path / "carried").stat().st_mode & 0o077 == 0
+
+
 READS = {
     "x = 1\nx": set(),
     "x = x + 1": {"x"},

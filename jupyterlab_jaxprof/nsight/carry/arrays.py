@@ -50,6 +50,7 @@ class Arrays:
     def __init__(self, replacement: Replacement | None = None) -> None:
         self._replacement = replacement
         self._sources: list[tuple[Any, bool]] = []
+        self._default_devices: Any = None
 
     @property
     def size_bytes(self) -> int:
@@ -144,10 +145,19 @@ class Arrays:
         if not array.is_fully_addressable:
             raise CannotCarry("parts of it are on devices of other hosts")
         if len(array.sharding.device_set) == 1:
-            return rebuild_jax.array, (self._host(array), sharding, weak, _layout(array))
+            elsewhere = None if array.committed else self._device_unless_default(array)
+            return rebuild_jax.array, (self._host(array), sharding, weak, _layout(array), elsewhere)
         shards = {rebuild_jax.place(shard.index, array.shape): shard for shard in array.addressable_shards}
         hosts = [(place, self._host(shard.data)) for place, shard in shards.items()]
         return rebuild_jax.sharded, (array.shape, array.sharding, hosts, weak)
+
+    def _device_unless_default(self, array: Any) -> Any:
+        """The device of an array committed to none, if it isn't where such arrays are made now."""
+        import jax.numpy as jnp
+
+        if self._default_devices is None:
+            self._default_devices = jnp.zeros(()).devices()
+        return None if array.devices() == self._default_devices else next(iter(array.devices()))
 
     def _host(self, array: Any) -> Any:
         """Give the values of an array on one device as the pickle shall hold them."""

@@ -6,7 +6,6 @@ import ast
 import io
 import json
 import linecache
-import pickle
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -163,10 +162,3 @@ def _text(filename: str) -> str | None:
 
 def _megabytes(size_bytes: int) -> str:
     return f"{size_bytes / 1e6:,.1f} MB"
-
-
-def load_error(error: Exception) -> str:
-    """Say in one line what went wrong when something was read."""
-    if isinstance(error, pickle.UnpicklingError):
-        return f"what was carried can't be read ({error})"
-    return f"{type(error).__name__}: {error}"

@@ -84,15 +84,13 @@ class Planner:
                 if self._makers.get(name, number) < number:
                     node.first.append(("set-up", self._makers[name]))
                 elif name not in self._makers:
-                    node.first += self._unit_of(name, (*chain, name), node.first)
+                    node.first += self._unit_of(name, (*chain, name))
             pending += node.first
         self._explore(pending)
-        if not self._refusals:
-            order = _Order(self.nodes, self._refuse_circle)
-            units = order.all()
+        units = [] if self._refusals else _Order(self.nodes, self._refuse_circle).all()
         if self._refusals:
             raise CarryError(list(self._refusals.values()))
-        return units  # pyright: ignore[reportPossiblyUnboundVariable]
+        return units
 
     def pickler(self, file: io.BytesIO, arrays: Arrays) -> Pickler:
         """Make the pickler of a stream."""
@@ -109,7 +107,7 @@ class Planner:
         changed = changes(self.definitions.found[int(key)]) if kind == "change" else Changes({}, {})
         return cls, changed.attributes, changed.defaults, registration_of(cls)
 
-    def _unit_of(self, name: str, chain: tuple[str, ...], known: Sequence[Unit] = ()) -> list[Unit]:
+    def _unit_of(self, name: str, chain: tuple[str, ...]) -> list[Unit]:
         """The unit that makes a name, if anything must be carried for it."""
         if name in self._drop:
             return []

@@ -36,11 +36,14 @@ def mesh(devices: Any, axis_names: Any, axis_types: Any) -> Any:
     return jax.sharding.Mesh(devices, axis_names, axis_types=axis_types)
 
 
-def array(host: Any, sharding: Any, weak: bool, layout: Any) -> Any:
-    """Put an array onto one device; where its sharding is None it is committed to none."""
+def array(host: Any, sharding: Any, weak: bool, layout: Any, elsewhere: Any) -> Any:
+    """Put an array onto one device.
+
+    Where its sharding is None it is committed to none, and lies on the default device or `elsewhere`.
+    """
     import jax
 
-    with wide(host.dtype):
+    with wide(host.dtype), jax.default_device(elsewhere) if elsewhere else contextlib.nullcontext():
         if layout is not None:
             return jax.device_put(host, _format(layout, sharding))
         made = jax.device_put(host) if sharding is None else jax.device_put(host, sharding)
