@@ -34,7 +34,7 @@ run() {  # PYTHON_VERSION
   echo "== Python $1, $("$venv/bin/python" -c 'import jax; print("jax", jax.__version__)')"
   # apart, since JAX 0.6 enqueues nothing any more on a CPU once a callback has failed in the process
   "$venv/bin/python" -m pytest -q tests/cell
-  "$venv/bin/python" -m pytest -q tests/magics tests/timing tests/tracing
+  "$venv/bin/python" -m pytest -q tests/magics tests/timing tests/tracing tests/timeline/test_cpu_traces.py
 }
 
 require_python 3.11

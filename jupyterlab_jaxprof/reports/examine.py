@@ -38,10 +38,24 @@ class Examined:
         seen, steps = self.summary.get("steps"), own.get("steps")
         if steps and seen:
             same = (seen.get("name"), seen.get("count")) == (steps.get("name"), steps.get("count"))
-            merged["steps"] = {**seen, **steps} if same else steps
+            merged["steps"] = _fitted({**seen, **steps}) if same else steps
         if not merged.get("headline"):
             merged["headline"] = headline(merged)
         return merged
+
+
+def _fitted(steps: dict[str, Any]) -> dict[str, Any]:
+    """Let the parts of a step add up to its median: what the clock and the trace differ by is waiting."""
+    parts, median_ms = steps.get("parts"), steps.get("median_ms")
+    if not parts or median_ms is None:
+        return steps
+    over_ms = sum(parts.values()) - median_ms
+    fitted = dict(parts)
+    for part in ("idle_ms", "host_ms", *parts):
+        taken_ms = min(over_ms, fitted[part])
+        fitted[part] -= taken_ms
+        over_ms -= taken_ms
+    return steps | {"parts": fitted}
 
 
 def headline(summary: Mapping[str, Any]) -> dict[str, Any] | None:

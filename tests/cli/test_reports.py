@@ -10,7 +10,7 @@ import pytest
 from jupyterlab_jaxprof.captures import Record, Status, Store
 from jupyterlab_jaxprof.captures.shapes import FINDING, SUMMARY, misfit
 from jupyterlab_jaxprof.cards import Paper
-from jupyterlab_jaxprof.reports import ReportError, compare, compared, pattern_ids, report
+from jupyterlab_jaxprof.reports import ReportError, compare, compared, examine, pattern_ids, report
 from tests.cards.test_cards import Outline
 from tests.cli.conftest import add_diagnosed, add_timing, add_trace
 from tests.support.captures import DATA, TRACES, unpacked, unpacked_to
@@ -229,3 +229,18 @@ def test_different_environments_are_named(store: Store) -> None:
         "jax: 0.9.0 before, 0.10.2 after",
         "XLA_FLAGS: none before, --x after",
     ]
+
+
+@pytest.mark.parametrize("factor", [0.4, 0.98, 1.0, 1.3])
+def test_the_parts_of_a_step_add_up_to_the_median_that_was_measured(factor: float) -> None:
+    found = examine([unpacked("loader_gap.xplane.pb")])
+    steps = found.summary["steps"]
+    own = {key: steps[key] for key in ("name", "count", "durations_ms")}
+    merged = found.summary_with({"steps": own | {"median_ms": steps["median_ms"] * factor}})["steps"]
+    assert merged["median_ms"] == steps["median_ms"] * factor
+    assert sum(merged["parts"].values()) == pytest.approx(merged["median_ms"])
+    assert min(merged["parts"].values()) >= 0
+    changed = {
+        part for part, value in merged["parts"].items() if value != pytest.approx(steps["parts"][part])
+    }
+    assert changed <= ({"idle_ms", "host_ms"} if factor < 1 else {"idle_ms"})
