@@ -5,39 +5,17 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 from . import nsys
+from .command import output_of
 from .problem import pip_install, problem
 from .versions import XPROF_REQUIREMENT, version_of
 
 _GPU_FIELDS = ("index", "name", "memory.total", "driver_version", "mig.mode.current")
 _CAP_SYS_ADMIN = 1 << 21
-_TIMEOUT_S = 10
-
-
-def _run(*command: str) -> tuple[str, str | None]:
-    """Run a command that only reports; returns its output, and why it failed (None where it worked)."""
-    try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_TIMEOUT_S,
-            stdin=subprocess.DEVNULL,
-        )
-    except subprocess.TimeoutExpired:
-        return "", f"it gave no answer within {_TIMEOUT_S} s"
-    except OSError as error:
-        return "", error.strerror or str(error)
-    if done.returncode != 0:
-        said = (done.stdout + done.stderr).strip().splitlines()
-        return done.stdout, f"exit status {done.returncode}" + (f", '{said[-1][:200]}'" if said else "")
-    return done.stdout, None
 
 
 def _script(name: str) -> str | None:
@@ -71,7 +49,7 @@ def _nsys() -> dict[str, Any] | None:
 def xprof_problem() -> dict[str, Any] | None:
     """Try XProf's modules in a process of their own (half a second): a clash with protobuf shows there."""
     program = "import xprof.server, xprof.profile_plugin_loader, xprof.convert.raw_to_tool_data"
-    failure = _run(sys.executable, "-c", program)[1] if version_of("xprof") else None
+    failure = output_of(sys.executable, "-c", program)[1] if version_of("xprof") else None
     if failure is None:
         return None
     return problem(
@@ -85,7 +63,7 @@ def gpus() -> tuple[list[dict[str, Any]] | None, list[dict[str, Any]]]:
     """Ask nvidia-smi for the GPUs; returns None without one, and problems where it is there but fails."""
     if shutil.which("nvidia-smi") is None:
         return None, []
-    said, failure = _run(
+    said, failure = output_of(
         "nvidia-smi", f"--query-gpu={','.join(_GPU_FIELDS)}", "--format=csv,noheader,nounits"
     )
     if failure is not None:

@@ -6,12 +6,12 @@ import ctypes.util
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from .command import output_of
 from .versions import numbers
 
 #: Where NVIDIA's and Debian's packages put it.
@@ -34,7 +34,6 @@ _VERSION = re.compile(r"\d{4}\.\d+[\w.-]*")
 _IMPORTER = "QdstrmImporter"
 #: Debian's package has the importer here, where its own nsys does not look.
 _DEBIAN_HOST = "/usr/lib/nsight-systems/host-linux-*"
-_TIMEOUT_S = 10
 
 
 @dataclass(frozen=True)
@@ -96,30 +95,9 @@ def _inspect(path: Path) -> Installation:
 def _inspected(path: Path, modified_ns: int, size_bytes: int) -> Installation:
     """Ask an nsys for its version, once for each state of its file."""
     del modified_ns, size_bytes
-    said, failure = _run_version(path)
-    version = _VERSION.search(said)
-    return _installation(path, version.group() if version else "", failure)
-
-
-def _run_version(path: Path) -> tuple[str, str]:
-    command = [str(path), "--version"]
-    try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_TIMEOUT_S,
-            stdin=subprocess.DEVNULL,
-        )
-    except subprocess.TimeoutExpired:
-        return "", f"it gave no answer within {_TIMEOUT_S} s"
-    except OSError as error:
-        return "", error.strerror or str(error)
-    if done.returncode != 0:
-        said = (done.stdout + done.stderr).strip().splitlines()
-        return "", f"exit status {done.returncode}" + (f", '{said[-1][:200]}'" if said else "")
-    return done.stdout, ""
+    said, failure = output_of(str(path), "--version")
+    version = _VERSION.search(said) if failure is None else None
+    return _installation(path, version.group() if version else "", failure or "")
 
 
 def _installation(path: Path, version_text: str, failure: str) -> Installation:
