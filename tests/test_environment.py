@@ -15,7 +15,7 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 from jupyterlab_jaxprof import environment
-from jupyterlab_jaxprof.environment import machine, nsys
+from jupyterlab_jaxprof.environment import command, nsys
 from jupyterlab_jaxprof.environment.versions import satisfies
 
 
@@ -118,7 +118,7 @@ def test_gpus_are_as_nvidia_smi_tells(tools: Path) -> None:
 def test_an_nvidia_smi_that_fails_is_a_problem(
     tools: Path, monkeypatch: pytest.MonkeyPatch, script: str
 ) -> None:
-    monkeypatch.setattr(machine, "_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(command, "_TIMEOUT_S", 0.5)
     tool(tools, "nvidia-smi", script)
     report = environment.report()
     assert report["gpus"] is None
