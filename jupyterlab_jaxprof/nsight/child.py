@@ -142,7 +142,7 @@ def _work(spec: dict[str, Any], teller: Teller) -> None:
     codes: list[CodeType] = marshal.loads(base64.b64decode(spec["codes"]))
     body, fence = Body(codes, restored.namespace), Fence()
     fence.prepare()
-    teller.tell("ready", notices=restored.notices)
+    teller.tell("ready", notices=restored.notices, environment=_environment())
     if spec["warm_up"]:
         with _stage("warm-up", filename, teller) as passed, _silence():
             body.run()

@@ -93,8 +93,8 @@ def _send(events: int, **said: object) -> None:
         return
 
 
-def _sweep(tools: str) -> int:
-    """End all descendants of this process; gives how many were not nsys's own helpers."""
+def _sweep(tools: str) -> list[int]:
+    """End all descendants of this process; gives those that were not nsys's own helpers."""
     seen: set[int] = set()
     for _ in range(_SWEEPS):
         found = _descendants()
@@ -108,7 +108,7 @@ def _sweep(tools: str) -> int:
             except OSError:
                 continue
         time.sleep(0.01)
-    return len(seen)
+    return sorted(seen)
 
 
 def _is_tool(pid: int, tools: str) -> bool:

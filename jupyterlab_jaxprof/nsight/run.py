@@ -203,12 +203,11 @@ class Run:
 
 
 def _environment(ran: Ran, installation: Installation) -> Mapping[str, Any]:
-    said: Mapping[str, Any] = (ran.done or {}).get("environment") or {}
-    return {**said, "nsys": installation.version_text, "jaxprof": own_version()}
+    return {**ran.environment, "nsys": installation.version_text, "jaxprof": own_version()}
 
 
 def _devices_notices(ran: Ran, examined: Examined | None) -> list[str]:
-    devices: Sequence[Mapping[str, Any]] = ((ran.done or {}).get("environment") or {}).get("devices") or ()
+    devices: Sequence[Mapping[str, Any]] = ran.environment.get("devices") or ()
     platforms = {str(device.get("platform")) for device in devices}
     if platforms and platforms <= {"cpu"}:
         return [

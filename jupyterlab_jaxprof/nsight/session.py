@@ -70,6 +70,8 @@ class Ran:
     error: Mapping[str, Any] | None = None
     """The event of the program's own error."""
     done: Mapping[str, Any] | None = None
+    environment: Mapping[str, Any] = field(default_factory=lambda: {})
+    """What a record says of the program's process."""
     notices: list[str] = field(default_factory=lambda: [])
     durations_ms: list[float] = field(default_factory=lambda: [])
     captured: bool = False
@@ -192,6 +194,7 @@ class Session:
                 self._say("Making the notebook's variables again ...")
             case "ready":
                 ran.notices += event["notices"]
+                ran.environment = event["environment"]
                 self._say("Warming up ...")
             case "capture":
                 self._say("Recording ...")
@@ -208,9 +211,12 @@ class Session:
                 ran.nsys_failure = event["error"]
             case "done":
                 ran.done = event
+                ran.environment = event["environment"]
                 ran.notices += event["notices"]
             case "nsys-ended":
-                ran.nsys_status, ran.left_behind = event["status"], event["left"]
+                ran.nsys_status = event["status"]
+                ran.left_behind = len(set(event["left"]) - {self._pid})
+                ran.stuck |= ran.interrupted and self._pid in event["left"]
             case _:
                 return
 

@@ -186,6 +186,7 @@ gone = jnp.ones((4, 5), jnp.bfloat16); gone.delete()
 LAST_CELL = """
 big = jnp.ones((2000, 30)); side = 5.
 if hasattr(jax, "set_mesh"): jax.set_mesh(mesh)
+jax.config.update("jax_transfer_guard_device_to_host", "disallow")
 2 + 3
 """
 
@@ -222,7 +223,7 @@ BODIES = {
     "itself": "result = me[0] is me",
     "committed": "result = [(a.devices(), a.committed) for a in (committed, x, first)]",
     "weak": "result = weak.weak_type, weak_matrix.weak_type, weak_matrix.sum(), weak_matrix.committed",
-    "split": "result = split.sharding, split.sum(1)",
+    "split": "result = split.sharding, jax.device_get(split.sum(1))",
     "wide": "result = wide.dtype, wide[7]",
     "bf16": "result = bf16.dtype, bf16[300], int4.dtype, int4.astype(int).sum(), host_bf16[300]",
     "empty": "result = empty, empty.shape",
@@ -238,7 +239,8 @@ BODIES = {
     "mapped": "mapped[0] = 1e6\nresult = mapped[0], mapped[1], part.sum(), type(mapped), part.strides",
     "numbers": "result = len(numbers), numbers[-1]",
     "random": "result = np.random.rand(), random.random()",
-    "settings": "result = jax.config.jax_default_matmul_precision, jax.config.jax_default_device",
+    "settings": "result = [jax.config.jax_default_matmul_precision, jax.config.jax_default_device, "
+    "jax.config.jax_transfer_guard_device_to_host]",
     "folder": "import os\nresult = os.path.exists('on_disk.npy'), helper_of_notebook.__file__",
     "main": "import __main__\nresult = __main__.K, __name__, Derived.__module__",
     "output": "result = _, len(Out)",

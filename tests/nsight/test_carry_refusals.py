@@ -116,6 +116,11 @@ def test_a_base_that_was_defined_anew_is_told(shell):
     assert "run the cell of New again" in said
 
 
+def test_a_definition_that_reads_what_is_no_more(shell):
+    said = refused(shell, ["width = 3\nclass Wide:\n    size = width\nwide = Wide()\ndel width"], "wide")
+    assert "it reads width, which is no more" in said
+
+
 def test_a_class_without_a_source_is_told(shell):
     cell = (
         "class Meta(type): pass\n"

@@ -14,10 +14,16 @@ from typing import Any, Literal
 
 from jupyterlab_jaxprof.nsight.carry.arrays import Arrays, Replacement
 from jupyterlab_jaxprof.nsight.carry.names import names_of_body
+from jupyterlab_jaxprof.nsight.carry.pickler import Pickler
 from jupyterlab_jaxprof.nsight.carry.planner import Planner, Unit
 from jupyterlab_jaxprof.nsight.carry.refusal import CarryError
 from jupyterlab_jaxprof.nsight.carry.sources import Sources
-from jupyterlab_jaxprof.nsight.carry.surroundings import last_of_all, settings_with_devices, surroundings
+from jupyterlab_jaxprof.nsight.carry.surroundings import (
+    last_of_all,
+    settings_with_devices,
+    surroundings,
+    transfers_allowed,
+)
 
 STEPS, PICKLES = "steps.json", "pickles"
 _SPARE_BYTES = 16 * 1024 * 1024
@@ -83,7 +89,8 @@ class Plan:
             done += more
             progress(done, total)
 
-        self._arrays.write(folder, on_bytes)
+        with transfers_allowed():
+            self._arrays.write(folder, on_bytes)
 
 
 def plan(
@@ -103,18 +110,11 @@ def plan(
     names = names_of_body(statements)
     replacement = Replacement(options.shapes_only, options.large_bytes) if options.shapes_only else None
     planner = Planner(namespace, sources or Sources(), options.drop, options.set_up, replacement)
-    units = planner.order(names.reads)
     stream, arrays = io.BytesIO(), Arrays(replacement)
-    pickler = planner.pickler(stream, arrays)
-    steps: list[dict[str, Any]] = [{"do": "surroundings"}, {"do": "settings"}]
-    pickler.dump(surroundings())
-    pickler.dump(settings_with_devices())
-    for unit in units:
-        if unit[0] in ("variable", "change", "registration"):
-            pickler.dump(planner.payload(unit))
-        steps.append(_step(unit, planner, options))
-    pickler.dump(last_of_all())
-    steps.append({"do": "last"})
+    first = surroundings(), settings_with_devices()
+    with transfers_allowed():
+        units = planner.order(names.reads)
+        steps = _pickle_all(units, planner, planner.pickler(stream, arrays), options, first)
     said = {
         "steps": steps,
         "files": {name: text for name in sorted(planner.files) if (text := _text(name)) is not None},
@@ -129,6 +129,21 @@ def plan(
         _pickles=stream.getvalue(),
         _arrays=arrays,
     )
+
+
+def _pickle_all(
+    units: Sequence[Unit], planner: Planner, pickler: Pickler, options: Options, first: tuple[Any, Any]
+) -> list[dict[str, Any]]:
+    """Pickle all in its order; gives the steps in which the child process reads it."""
+    steps: list[dict[str, Any]] = [{"do": "surroundings"}, {"do": "settings"}]
+    for settings in first:
+        pickler.dump(settings)
+    for unit in units:
+        if unit[0] in ("variable", "change", "registration"):
+            pickler.dump(planner.payload(unit))
+        steps.append(_step(unit, planner, options))
+    pickler.dump(last_of_all())
+    return [*steps, {"do": "last"}]
 
 
 def _step(unit: Unit, planner: Planner, options: Options) -> dict[str, Any]:

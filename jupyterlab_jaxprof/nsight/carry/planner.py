@@ -124,6 +124,10 @@ class Planner:
         self.nodes.setdefault(unit, Node(chain))
         return [unit]
 
+    def _is_known(self, name: str) -> bool:
+        known = (self.namespace, self._makers, self._drop, _NOT_VARIABLES)
+        return any(name in names for names in known) or hasattr(builtins, name)
+
     def _explore(self, pending: list[Unit]) -> None:
         looked_at: set[Unit] = {("set-up", number) for number in range(len(self._cells))}
         by_value = 0
@@ -153,6 +157,9 @@ class Planner:
         self.files.add(definition.statement.filename)
         for name in sorted(definition.names.now - {own}):
             node.first += self._unit_of(name, _longer(node.chain, name))
+            if not self._is_known(name):
+                reason = f"its definition would have to run again, and it reads {name}, which is no more"
+                self._refuse(_longer(node.chain, own), definition.cls, definition.cls, reason)
         for name in sorted(definition.names.later):
             node.then += self._unit_of(name, _longer(node.chain, name))
         change: Unit = ("change", number)
@@ -259,4 +266,6 @@ def _is_of_ipython(value: Any) -> bool:
 
 
 def _has_identity(value: Any) -> bool:
-    return getattr(value, "__module__", None) == "__main__" or not isinstance(value, type | type(ast))
+    if isinstance(value, type):
+        return value.__module__ == "__main__"
+    return not isinstance(value, types.ModuleType)

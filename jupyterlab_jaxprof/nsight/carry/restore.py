@@ -11,6 +11,7 @@ import pickle
 import sys
 import types
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from jupyterlab_jaxprof.nsight.carry.surroundings import (
     set_last_of_all,
     set_settings_with_devices,
     set_surroundings,
+    transfers_allowed,
 )
 
 _MISSING = object()
@@ -49,11 +51,13 @@ def restore(folder: Path) -> Restored:
     for filename, text in said["files"].items():
         linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
     _add_ipython(main, said)
-    with (folder / "pickles").open("rb") as stream:
+    with (folder / "pickles").open("rb") as stream, ExitStack() as stack:
         load = pickle.Unpickler(stream).load
         for step in said["steps"]:
             try:
                 _STEPS[step["do"]](step, load, restored)
+                if step["do"] == "settings":
+                    stack.enter_context(transfers_allowed())
             except RestoreError as error:
                 raise RestoreError(
                     f"{_what(step)} can't be made in the child process, since {error}."
