@@ -8,9 +8,9 @@ import weakref
 
 import pytest
 
-from jupyterlab_jaxprof.captures import Record, Status, Store
+from jupyterlab_jaxprof.captures import Record, Status
 from jupyterlab_jaxprof.magics.jaxsweep_progress import Progress
-from tests.support.shells import running_shell
+from tests.magics.conftest import newest
 
 SETUP = """
 import jax, jax.numpy as jnp, time
@@ -20,23 +20,6 @@ def product(x):
 seen = []
 """
 QUICK = "-r 2 --loops 1 --warmup 0"
-
-
-@pytest.fixture
-def shell(tmp_path, monkeypatch):
-    monkeypatch.setenv("JAXPROF_DIR", str(tmp_path / "store"))
-    with running_shell("jupyterlab_jaxprof") as shell:
-        shell.run(SETUP)
-        yield shell
-
-
-@pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path / "store")
-
-
-def newest(store) -> Record:
-    return store.list().rows[0].record
 
 
 def points(store) -> list[dict]:

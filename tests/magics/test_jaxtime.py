@@ -12,9 +12,9 @@ import weakref
 import jax.numpy as jnp
 import pytest
 
-from jupyterlab_jaxprof.captures import Record, Status, Store
+from jupyterlab_jaxprof.captures import Record, Status
 from jupyterlab_jaxprof.magics.jaxtime import autotunes
-from tests.support.shells import running_shell
+from tests.magics.conftest import newest, records
 
 SETUP = """
 import jax, jax.numpy as jnp, numpy as np
@@ -24,27 +24,6 @@ def step(x):
 x = jnp.ones((100, 100))
 runs = []
 """
-
-
-@pytest.fixture
-def shell(tmp_path, monkeypatch):
-    monkeypatch.setenv("JAXPROF_DIR", str(tmp_path / "store"))
-    with running_shell("jupyterlab_jaxprof") as shell:
-        shell.run(SETUP)
-        yield shell
-
-
-@pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path / "store")
-
-
-def records(store) -> list[Record]:
-    return [row.record for row in store.list().rows]
-
-
-def newest(store) -> Record:
-    return records(store)[0]
 
 
 def test_the_first_line_says_what_was_seen_and_the_value_follows_the_card(shell, store):
