@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,16 +23,16 @@ class Gathered:
     problem: str = ""
 
 
-def gather(work: Path, output: Path, installation: Installation) -> Gathered:
+def gather(places: Sequence[Path], output: Path, installation: Installation) -> Gathered:
     """Find the report that nsys was told to write to `output`, or make it of the stream that is there.
 
     nsys writes elsewhere when it can't write there, and leaves a stream where it finds no importer; all with
     exit status 0.
     """
-    report = _newest(work, "*.nsys-rep", REPORT_MAGIC)
+    report = _newest(places, "*.nsys-rep", REPORT_MAGIC)
     if report is not None:
         return Gathered(report)
-    stream = _newest(work, "*.qdstrm", STREAM_MAGIC)
+    stream = _newest(places, "*.qdstrm", STREAM_MAGIC)
     if stream is None:
         return Gathered()
     if installation.importer is None:
@@ -75,8 +76,10 @@ def _import(importer: Path, stream: Path, report: Path) -> str:
     return f" and said '{said[-1][:200]}'" if said else ""
 
 
-def _newest(work: Path, pattern: str, magic: bytes) -> Path | None:
-    found = [path for path in work.rglob(pattern) if path.is_file() and _begins(path, magic)]
+def _newest(places: Sequence[Path], pattern: str, magic: bytes) -> Path | None:
+    found = [
+        path for place in places for path in place.rglob(pattern) if path.is_file() and _begins(path, magic)
+    ]
     return max(found, key=lambda path: path.stat().st_mtime_ns, default=None)
 
 

@@ -7,7 +7,7 @@ ends (Linux's PR_SET_CHILD_SUBREAPER), and so can be found and ended.
 
     guardian.py EVENTS FOLDER COMMAND...
 
-EVENTS is the descriptor for JSON lines to the kernel, FOLDER is emptied of temporary files at the end.
+EVENTS is the descriptor for JSON lines to the kernel; FOLDER is removed when the kernel is gone and can't.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import time
 from pathlib import Path
 from types import FrameType
 
-INTERRUPT, GIVE_UP = b"i", b"k"
+INTERRUPT = b"i"
 _PR_SET_CHILD_SUBREAPER = 36
 _LOOK_S = 1.0
 _SWEEPS = 200
@@ -52,13 +52,14 @@ def main(events: int, folder: str, command: list[str]) -> None:
         _send(events, event="no-nsys", error=error.strerror or str(error))
         return
     _send(events, event="nsys", pid=nsys.pid)
-    interrupted = False
+    interrupted = abandoned = False
     while nsys.poll() is None and not ended and os.getppid() == parent:
         ready, _, _ = select.select([0, woken], [], [], _LOOK_S)
         if woken in ready:
             os.read(woken, 512)
         wish = os.read(0, 1) if 0 in ready else None
-        if wish in (b"", GIVE_UP):
+        if wish == b"":
+            abandoned = True
             break
         if wish == INTERRUPT and not interrupted:  # a second one would make nsys lose the report
             interrupted = True
@@ -66,7 +67,8 @@ def main(events: int, folder: str, command: list[str]) -> None:
     status = nsys.poll()
     left = _sweep(str(Path(command[0]).resolve().parent))
     _send(events, event="nsys-ended", status=status, left=left)
-    shutil.rmtree(folder, ignore_errors=True)
+    if abandoned or os.getppid() != parent:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _woken_by_ends() -> int:

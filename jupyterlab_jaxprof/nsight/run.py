@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -60,7 +60,6 @@ class Result:
     interrupted: bool = False
     """Whether a Ctrl-C came at any time."""
     directory: Path | None = None
-    extra: dict[str, Any] = field(default_factory=lambda: {})
 
 
 class Run:
@@ -73,25 +72,32 @@ class Run:
         *,
         say: Callable[[str], None],
         write: Callable[[str, str], None],
-        **timeouts: float,
     ) -> None:
         """`say` tells how it goes; `write` takes the name of a stream and what the program printed."""
         self._draft = draft
         self._installation = installation
         self._say = say
-        self._session = Session(say=say, write=write, **timeouts)
+        self._session = Session(say=say, write=write)
         self.work = draft.directory / "work"
         self.work.mkdir(mode=0o700)
         self.output = self.work / "report"
+        self._temporary = self.work / "tmp"
 
     def capture(self, plan: Plan, program: Program, flags: Flags, source: Source, jax_cache: str) -> Result:
         """Do it all. Raises CarryError and OSError before anything runs, and StoreError at the end."""
+        self._temporary = _temporary_in(self.work)
+        try:
+            return self._capture(plan, program, flags, source, jax_cache)
+        finally:
+            self._clear()
+
+    def _capture(self, plan: Plan, program: Program, flags: Flags, source: Source, jax_cache: str) -> Result:
         carried = self.work / "carried"
         self._say("Writing the notebook's variables ...")
         plan.write(carried, self._tell_written)
-        back = Path(tempfile.mkdtemp(prefix="jaxprof-back-")) if program.returned else None
         held = memory.look()
         self._say("Starting nsys ...")
+        back = Path(tempfile.mkdtemp(prefix="jaxprof-back-")) if program.returned else None
         ran = self._run(carried, program, flags, held, jax_cache, back)
         shutil.rmtree(carried, ignore_errors=True)
         with HeldInterrupts() as interrupts:
@@ -115,13 +121,12 @@ class Run:
         jax_cache: str,
         back: Path | None,
     ) -> Ran:
-        temporary = self._temporary()
         first, later = split(os.environ)
         first |= held.variables(os.environ)
         for name in memory.UNSET:
             first.pop(name, None)
         first |= {
-            "TMPDIR": str(temporary),
+            "TMPDIR": str(self._temporary),
             "PYTHONPATH": os.pathsep.join(filter(None, [str(PACKAGE_PARENT), first.get("PYTHONPATH")])),
             "PYTHONUNBUFFERED": "1",
             "MPLBACKEND": "Agg",
@@ -147,16 +152,11 @@ class Run:
             "back": str(back / "values") if back is not None else "",
         }
         command = [str(self._installation.path), "profile", *flags.arguments]
-        return self._session.run(command, spec, first, Path.cwd(), temporary)
+        return self._session.run(command, spec, first, Path.cwd(), self._temporary)
 
-    def _temporary(self) -> Path:
-        """Give a directory for nsys's temporary files: in the draft, unless that is too deep or noexec."""
-        inside = self.work / "tmp"
-        inside.mkdir(mode=0o700)
-        noexec = os.statvfs(inside).f_flag & getattr(os, "ST_NOEXEC", 0)
-        if len(str(inside)) <= _LONGEST and not noexec:
-            return inside
-        return Path(tempfile.mkdtemp(prefix="jaxprof-"))
+    def _clear(self) -> None:
+        for directory in (self.work, self._temporary):
+            shutil.rmtree(directory, ignore_errors=True)
 
     def _conclude(
         self, ran: Ran, program: Program, flags: Flags, source: Source, held: memory.Memory
@@ -166,11 +166,11 @@ class Run:
             outcome = Outcome(Status.INTERRUPTED, "Interrupted; nothing was kept.")
             return Result(None, outcome, ran, interrupted=True)
         self._say("Gathering the report ...")
-        gathered = gather(self.work, self.output, self._installation)
+        gathered = gather((self.work, self._temporary), self.output, self._installation)
         outcome = judge(ran, gathered, self._installation, self.work, held)
         outcome.notices[:0] = flags.notices
         path = self._keep(gathered)
-        shutil.rmtree(self.work, ignore_errors=True)
+        self._clear()
         if path is None:
             self._draft.discard()
             return Result(None, outcome, ran, interrupted=ran.interrupted)
@@ -200,6 +200,16 @@ class Run:
         outcome.notices += _devices_notices(ran, examined)
         record = publish(self._draft, outcome, source, _environment(ran, self._installation), examined)
         return Result(record, outcome, ran, interrupted=ran.interrupted, directory=self._draft.directory)
+
+
+def _temporary_in(work: Path) -> Path:
+    """Make a directory for nsys's temporary files: there, unless that is too deep or forbids programs."""
+    inside = work / "tmp"
+    inside.mkdir(mode=0o700)
+    noexec = os.statvfs(inside).f_flag & getattr(os, "ST_NOEXEC", 0)
+    return (
+        inside if len(str(inside)) <= _LONGEST and not noexec else Path(tempfile.mkdtemp(prefix="jaxprof-"))
+    )
 
 
 def _environment(ran: Ran, installation: Installation) -> Mapping[str, Any]:

@@ -97,19 +97,10 @@ class Descriptors:
 class Session:
     """Runs a program under nsys. Use `run` once."""
 
-    def __init__(
-        self,
-        *,
-        say: Callable[[str], None],
-        write: Callable[[str, str], None],
-        start_timeout_s: float = START_TIMEOUT_S,
-        grace_s: float = GRACE_S,
-    ) -> None:
+    def __init__(self, *, say: Callable[[str], None], write: Callable[[str, str], None]) -> None:
         """`say` tells how it goes; `write` takes the name of a stream and what the program printed."""
         self._say = say
         self._write = write
-        self._start_timeout_s = start_timeout_s
-        self._grace_s = grace_s
         self._ran = Ran()
         self._pid = 0
         self._nsys_pid = 0
@@ -125,7 +116,7 @@ class Session:
     ) -> Ran:
         """Run to the end, whatever happens. Ctrl-C is held back and obeyed here; it is told in what is given.
 
-        `folder` is where the program starts, `work` a directory that is thrown away at the end.
+        `folder` is where the program starts, `work` a directory that is removed should this process end.
         """
         with HeldInterrupts() as held, _Pipes(spec) as pipes:
             events, theirs = str(pipes.theirs.events), pipes.theirs.all()
@@ -169,7 +160,7 @@ class Session:
                     if not part:
                         selector.unregister(key.fd)
                 now_s = time.monotonic()
-                if self._ran.phase is Phase.START and now_s - started_s > self._start_timeout_s:
+                if self._ran.phase is Phase.START and now_s - started_s > START_TIMEOUT_S:
                     self._ran.timed_out = True
                     return
                 if not interrupts.obey(held.count, now_s):
@@ -261,11 +252,6 @@ class Session:
             with suppress(OSError):
                 os.kill(self._pid, number)
 
-    @property
-    def grace_s(self) -> float:
-        """How long whoever is interrupted has, before the next means."""
-        return self._grace_s
-
     def _end(self, process: subprocess.Popen[bytes]) -> None:
         """Have everything ended: the guardian does it once its input ends, else we do."""
         if process.stdin is not None:
@@ -309,7 +295,7 @@ class _Interrupts:
                 )
                 session.interrupt_program()
                 self._means = [session.interrupt_nsys, session.kill_program]
-                self._next_s = now_s + session.grace_s
+                self._next_s = now_s + GRACE_S
             else:
                 session.say("The report is being written. Interrupt again to give it up ...")
         if self._means and now_s > self._next_s:
@@ -317,7 +303,7 @@ class _Interrupts:
                 self._means = []
                 return True
             self._means.pop(0)()
-            self._next_s = now_s + session.grace_s
+            self._next_s = now_s + GRACE_S
         return True
 
 

@@ -121,6 +121,30 @@ def test_a_definition_that_reads_what_is_no_more(shell):
     assert "it reads width, which is no more" in said
 
 
+def test_what_belongs_to_the_process(shell):
+    cell = """
+import asyncio, socket, sqlite3, subprocess
+from multiprocessing import shared_memory
+ended = subprocess.Popen(["true"]); ended.wait()
+async def waiting(): pass
+held = {
+    "socket": socket.socket(), "database": sqlite3.connect(":memory:"), "process": ended,
+    "coroutine": waiting(), "loop": asyncio.new_event_loop(),
+}
+memory = shared_memory.SharedMemory(create=True, size=10)
+"""
+    try:
+        said = refused(shell, [cell], "held, memory")
+    finally:
+        shell.run("memory.close(); memory.unlink()\nfor one in held.values(): getattr(one, 'close', str)()")
+    for found in ("['socket'] (socket)", "['database'] (Connection)", "['process'] (Popen)"):
+        assert f"held{found} can't be carried" in said
+    assert "held['coroutine'] (coroutine)" in said
+    assert (
+        "memory (SharedMemory) can't be carried, since it is memory that the kernel's process shares" in said
+    )
+
+
 def test_a_class_without_a_source_is_told(shell):
     cell = (
         "class Meta(type): pass\n"

@@ -12,8 +12,16 @@ carried, its type, why, and through what the cell needs it. In the child::
 
     from jupyterlab_jaxprof.nsight.carry.restore import restore
 
-    restored = restore(folder)      # `__main__` is the notebook's from here on
+    restored = restore(folder)  # `__main__` is the notebook's from here on; RestoreError names the variable
     exec(code, restored.namespace)
+    notices = write_back(another_folder, restored.namespace, ["a", "b"])       # returned.py
+
+and in the kernel again, with the same plan::
+
+    shell.user_ns.update(read_back(another_folder, shell.user_ns, carried.classes))
+
+The folder must stay until the body has run: large arrays are read from it as they are used. The child should
+end by `os._exit`, so that no `__del__` or exit handler of a carried copy touches what the kernel still uses.
 
 What is carried, and how:
 
@@ -27,8 +35,10 @@ What is carried, and how:
 - modules by their names; JAX's settings, `sys.path`, the folder, the states of NumPy's and Python's random
   numbers.
 
-What is not kept: views of NumPy's arrays become arrays of their own, what a module's attributes were set to,
-and what is looked up by a string alone.
+What is not kept: views of NumPy's arrays become arrays of their own; what the notebook set in a module is
+lost, and a file edited since its import is imported as it is now; names looked up by a string are not seen.
+Refused are open files, generators, threads, held locks, connections, deleted arrays, leaked tracers, what was
+traced or lowered but not compiled, primitives of the notebook, and classes that can't be defined again.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def _reduce_reference(reference: Any) -> Reduction:
 
 def _reduce_primitive(primitive: Any) -> Reduction:
     found = _primitives().get(id(primitive))
-    if found is None:
+    if found is None or getattr(sys.modules.get(found[0]), found[1], None) is not primitive:
         raise CannotCarry("it is a primitive made in the notebook, and its rules can't be told from JAX's")
     return rebuild.attribute, found
 
@@ -80,7 +80,9 @@ def _primitives() -> dict[int, tuple[str, str]]:
     kind = _primitive_class()
     found: dict[int, tuple[str, str]] = {}
     for module_name, module in list(sys.modules.items()):
-        if module_name == "__main__" or not isinstance(getattr(module, "__dict__", None), dict):
+        if module_name in ("__main__", "__mp_main__") or not isinstance(
+            getattr(module, "__dict__", None), dict
+        ):
             continue
         for name, value in list(vars(module).items()):
             if isinstance(value, kind):

@@ -37,6 +37,9 @@ _REFUSED_BY_NAME = {
     ("subprocess", "Popen"): "it is a process of the kernel's",
     ("socket", "socket"): "it is a connection of the kernel's process",
     ("sqlite3", "Connection"): "it is a connection of the kernel's process",
+    ("multiprocessing.shared_memory", "SharedMemory"): (
+        "it is memory that the kernel's process shares, and a process that ends would remove it"
+    ),
     ("_asyncio", "Task"): "it belongs to the kernel's event loop",
     ("_asyncio", "Future"): "it belongs to the kernel's event loop",
     ("asyncio.events", "AbstractEventLoop"): "it is the kernel's event loop",

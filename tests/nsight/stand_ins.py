@@ -1,0 +1,84 @@
+"""Stand-ins for an nsys that fails in ways which the real one can't be made to show, and what helps to look."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+REAL = shutil.which("nsys") or ""
+#: A variable that reaches every process which a kernel of these tests starts.
+MARK = "JAX_PROFILED_BY_TEST"
+
+
+def stand_in(folder: Path, profile: str, *, layout: str = "bin") -> Path:
+    """Write an nsys that does `profile` (shell) in place of recording, and all else as the real one.
+
+    `$real` is that one, `"$@"` its arguments. Gives the directory for PATH; `layout` is the directory's name.
+    """
+    directory = folder / layout
+    directory.mkdir(parents=True)
+    script = directory / "nsys"
+    script.write_text(
+        f"""#!/bin/bash
+real={REAL}
+if [ "$1" = --version ]; then echo "NVIDIA Nsight Systems version 2099.1.1"; exit; fi
+if [ "$1" = profile ] && [ "$2" != --help ]; then
+{profile}
+fi
+exec $real "$@"
+"""
+    )
+    script.chmod(0o755)
+    return directory
+
+
+@contextmanager
+def on_path(directory: Path):
+    before = os.environ["PATH"]
+    os.environ["PATH"] = f"{directory}{os.pathsep}{before}"
+    try:
+        yield
+    finally:
+        os.environ["PATH"] = before
+
+
+def marked_processes(mark: str) -> list[str]:
+    """The command lines of the living processes that were started with MARK=mark, but for this one."""
+    found: list[str] = []
+    for place in Path("/proc").iterdir():
+        if not place.name.isdigit() or int(place.name) == os.getpid():
+            continue
+        try:
+            environment = (place / "environ").read_bytes().split(b"\0")
+            state = (place / "stat").read_bytes().rpartition(b")")[2].split()[0]
+            command = (place / "cmdline").read_bytes()
+        except (OSError, IndexError):
+            continue
+        if f"{MARK}={mark}".encode() in environment and state != b"Z":
+            found.append(command.replace(b"\0", b" ").decode(errors="replace"))
+    return found
+
+
+def assert_nothing_left(mark: str, timeout_s: float = 30) -> None:
+    deadline_s = time.monotonic() + timeout_s
+    while left := marked_processes(mark):
+        assert time.monotonic() < deadline_s, left
+        time.sleep(0.05)
+
+
+def pids(mark: str, text: str) -> list[int]:
+    """The processes of a mark whose command line holds a text."""
+    found: list[int] = []
+    for place in Path("/proc").iterdir():
+        if place.name.isdigit() and int(place.name) != os.getpid():
+            try:
+                environment = (place / "environ").read_bytes()
+                command = (place / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if f"{MARK}={mark}".encode() in environment.split(b"\0") and text.encode() in command:
+                found.append(int(place.name))
+    return found

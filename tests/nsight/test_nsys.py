@@ -1,0 +1,310 @@
+"""%%nsys with the real nsys: a whole run, errors, interrupts, what is killed, and what fails silently."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import stat
+import threading
+import time
+
+import pytest
+
+from jupyterlab_jaxprof import timeline
+from jupyterlab_jaxprof.captures import Status, Store
+from jupyterlab_jaxprof.nsight import session
+from jupyterlab_jaxprof.timeline.nsight_export import exported
+from tests.nsight.stand_ins import MARK, assert_nothing_left, on_path, pids, stand_in
+from tests.support.kernels import running_kernel
+
+WHOLE = """\
+%%nsys "steady state" --steps 3 --save c --return y,never
+import nvtx
+y = jax.jit(lambda a: (a @ a).sum())(x)
+x = None if False else x
+print("said by the body")
+!echo said by a command >&2
+count = globals().get("count", 0) + 1
+with nvtx.annotate("mine"):
+    token = os.environ["OWN_API_TOKEN"]
+subprocess.Popen(["setsid", "sleep", "600"])
+subprocess.run(["true"], env={**os.environ, "OWN_API_TOKEN": token})
+(count, token, os.environ.get("TMPDIR"))
+"""
+
+
+@pytest.fixture(scope="module")
+def whole(notebook):
+    outcome = notebook.run(WHOLE)
+    assert outcome.error is None, outcome.text
+    return outcome, notebook.names["c"]
+
+
+def test_output_comes_as_the_body_makes_it_and_the_last_value_is_shown_once(whole, notebook):
+    text = whole[0].text
+    assert text.count("said by the body\n") == 3  # not when it warms up
+    assert text.count("said by a command\n") == 3
+    assert text.count(f"(4, 'secret-of-the-notebook', {os.environ.get('TMPDIR')!r})") == 1, text
+    assert text.index("Starting nsys") < text.index("Warming up") < text.index("Recording") < text.index("said")
+
+
+def test_the_capture_is_in_the_store_with_its_report_and_nothing_else(whole, notebook):
+    capture = whole[1]
+    assert (capture.kind, capture.status, capture.name) == ("nsys", Status.OK, "steady state")
+    assert [file.role for file in capture.files] == ["nsys"]
+    assert capture.file("nsys").read_bytes().startswith(b"NVIDIA Tegra Profiler Report")
+    assert sorted(path.name for path in capture.directory.iterdir()) == ["capture.json", "steady-state.nsys-rep"]
+    assert stat.S_IMODE(capture.file("nsys").stat().st_mode) == 0o600
+    assert not list((notebook.store / "partial").iterdir())
+    assert capture.record.environment["nsys"].startswith("2022.4")
+    assert [device["platform"] for device in capture.record.environment["devices"]] == ["cpu"]
+    assert Store(notebook.store).list(kind="nsys").rows[0].record.id == capture.id
+
+
+def test_steps_are_told_by_the_clock_and_by_the_report(whole):
+    capture = whole[1]
+    assert capture.steps["count"] == 3
+    read = timeline.read(capture.file("nsys"))
+    assert len(read.steps) == 3
+    with exported(capture.file("nsys")) as export, sqlite3.connect(export) as database:
+        names = "select coalesce(text, (select value from StringIds where id = textId)) from NVTX_EVENTS"
+        pushed = [name for (name,) in database.execute(f"{names} where eventType = 59 order by start")]
+    assert pushed == ["capture", "step 0", "step 1", "step 2"]
+
+
+def test_secrets_in_variables_are_not_in_the_report(whole):
+    with exported(whole[1].file("nsys")) as export:
+        content = export.read_bytes()
+    assert b"secret-of-the-notebook" not in content
+    assert MARK.encode() in content  # the variables that the program starts with are
+
+
+def test_what_the_user_must_know_is_on_the_card(whole, notebook):
+    notices = " ".join(whole[1].record.notices)
+    assert "assigns to x: the notebook's keeps its value" in notices
+    assert "never does not come back: the cell has not bound it." in notices
+    assert "0.2.11" in notices and "package nvtx" in notices
+    assert "left 4 processes running; they were ended" in notices
+    assert "ran on the CPU" in notices
+    assert "nsys-ui" in whole[0].text
+    assert float(notebook.names["y"]) == 50 * 50 * 50 and "count" not in notebook.names
+
+
+def test_nothing_is_left_and_the_cache_of_compiles_is_private(whole, notebook):
+    assert_nothing_left(notebook.mark)
+    assert stat.S_IMODE((notebook.store / "jax-cache").stat().st_mode) == 0o700
+
+
+def test_an_error_is_the_cells_own(notebook):
+    outcome = notebook.run(
+        "%%nsys --steps 3 --save failed\n\ncount = globals().get('count', 0) + 1\nif count == 3:\n"
+        "    try:\n        divide(1)\n    except ZeroDivisionError as error:\n"
+        "        raise ValueError('second') from error"
+    )
+    number = len(notebook.ip.history_manager.input_hist_raw) - 1
+    assert type(outcome.error).__name__ == "ValueError"
+    assert str(outcome.error) == "second"
+    assert f"Cell In[{number}], line 6\n    divide(1)" in outcome.text
+    assert f"Cell In[{number}], line 8\n    raise ValueError" in outcome.text
+    assert "in divide\n    return a / 0\nZeroDivisionError: division by zero" in outcome.text
+    assert "jupyterlab_jaxprof" not in outcome.text[outcome.text.index("Traceback") :]
+    capture = notebook.names["failed"]
+    assert capture.status is Status.FAILED
+    assert "ValueError: second in step 1 (counted from 0)" in capture.record.reason
+    assert capture.steps["count"] == 1
+    assert len(timeline.read(capture.file("nsys")).steps) == 2
+
+
+def test_set_up_cells_make_what_cannot_be_carried_and_a_failed_warm_up_records_nothing(notebook):
+    made = "handle = open(os.devnull)\nstream = (line for line in 'abc')"
+    assert notebook.run(made).error is None
+    refused = notebook.run("%%nsys\nnext(stream)").text
+    assert "stream (generator) can't be carried" in refused and "Nothing has run." in refused
+    assert "is run by %%nsys too" in notebook.run(f"%%nsys --setup\n{made}").text
+    assert "handle = open" in notebook.run("%nsys").text
+    before = Store(notebook.store).list().total
+    outcome = notebook.run("%%nsys\nassert next(stream) == 'a'\ndivide(1)")
+    assert type(outcome.error).__name__ == "ZeroDivisionError", outcome.text
+    assert "raised ZeroDivisionError: division by zero when it ran to warm up" in outcome.text
+    assert Store(notebook.store).list().total == before
+    assert "1 set-up cells are forgotten" in notebook.run("%nsys forget").text
+    assert_nothing_left(notebook.mark)
+
+
+IN_SECOND_STEP = """\
+%%nsys --steps 3 --no-warmup --save ended
+count = globals().get("count", 0) + 1
+subprocess.Popen(["sleep", "600"], start_new_session=True)
+if count == 2:
+    {before}
+    print("now", flush=True)
+    time.sleep(300)
+"""
+
+
+def test_an_interrupt_gives_the_report_so_far(notebook):
+    with notebook.interrupted_when("now\n"):
+        outcome = notebook.run(IN_SECOND_STEP.format(before="pass"))
+    assert isinstance(outcome.error, KeyboardInterrupt)
+    capture = notebook.names["ended"]
+    assert (capture.status, capture.steps["count"]) == (Status.INTERRUPTED, 1)
+    assert len(timeline.read(capture.file("nsys")).steps) == 2
+    assert_nothing_left(notebook.mark)
+
+
+def test_a_body_that_ignores_signals_is_ended_and_its_report_kept(notebook, monkeypatch):
+    monkeypatch.setattr(session, "GRACE_S", 0.5)
+    ignore = "[signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)]"
+    with notebook.interrupted_when("now\n"):
+        outcome = notebook.run(IN_SECOND_STEP.format(before=ignore))
+    assert isinstance(outcome.error, KeyboardInterrupt)
+    capture = notebook.names["ended"]
+    assert capture.status is Status.INTERRUPTED
+    assert any("ignored the interrupt" in notice for notice in capture.record.notices)
+    assert timeline.read(capture.file("nsys")).files[0].size_bytes > 0
+    assert_nothing_left(notebook.mark)
+
+
+def test_a_second_interrupt_gives_up(notebook):
+    before = Store(notebook.store).list().total
+    ignore = "signal.signal(signal.SIGINT, signal.SIG_IGN)"
+
+    def again():
+        deadline_s = time.monotonic() + 60
+        while "Interrupted: writing" not in notebook._out.getvalue() and time.monotonic() < deadline_s:
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    watcher = threading.Thread(target=again)
+    with notebook.interrupted_when("now\n"):
+        watcher.start()
+        outcome = notebook.run(IN_SECOND_STEP.format(before=ignore))
+    watcher.join()
+    assert isinstance(outcome.error, KeyboardInterrupt)
+    assert "nothing was kept" in outcome.text
+    assert Store(notebook.store).list().total == before
+    assert not list((notebook.store / "partial").iterdir())
+    assert_nothing_left(notebook.mark)
+
+
+def kill_when_now(notebook, text: str) -> None:
+    """Kill the process of the running cell whose command line holds `text`, once the cell has printed."""
+
+    def wait_and_kill():
+        deadline_s = time.monotonic() + 60
+        while "now\n" not in notebook._out.getvalue() and time.monotonic() < deadline_s:
+            time.sleep(0.01)
+        for pid in pids(notebook.mark, text):
+            os.kill(pid, signal.SIGKILL)
+
+    threading.Thread(target=wait_and_kill).start()
+
+
+@pytest.mark.parametrize(
+    ("killed", "said"),
+    [
+        ("nsight.child", "The program was killed (SIGKILL"),
+        ("nsys\0profile", "nsys was killed (SIGKILL) in step 1"),
+        ("guardian.py", "Nothing was"),
+    ],
+)
+def test_whatever_is_killed_nothing_is_left_behind(notebook, killed, said):
+    notebook.run("pass")  # another output begins
+    kill_when_now(notebook, killed)
+    outcome = notebook.run(IN_SECOND_STEP.format(before="pass"))
+    assert said in outcome.text, outcome.text
+    assert "Traceback" not in outcome.text
+    assert_nothing_left(notebook.mark)
+    assert not list((notebook.store / "partial").iterdir())
+
+
+def test_a_kernel_that_is_killed_leaves_nothing_behind(tmp_path):
+    with running_kernel(**{MARK: tmp_path.name, "TMPDIR": str(tmp_path)}) as kernel:
+        kernel.run("import time, subprocess")
+        message = kernel.send(IN_SECOND_STEP.format(before="pass"))
+        kernel.wait_for_output(message, "now")
+        assert pids(tmp_path.name, "nsight.child")
+        (kernel_pid,) = pids(tmp_path.name, "ipykernel_launcher")
+        os.kill(kernel_pid, signal.SIGKILL)
+        assert_nothing_left(tmp_path.name)
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith("jaxprof-")]
+
+
+SILENT = {
+    # Stands in for a nsys whose part for programs is broken: nothing is injected
+    "not attached": (
+        'exec $real "${@/--trace=cuda,nvtx/--trace=osrt}"',
+        "nsys did not attach to the program",
+    ),
+    # It waits for another range
+    "never began": (
+        'exec $real "${@/--nvtx-capture=capture@jaxprof/--nvtx-capture=other@jaxprof}"',
+        "never began to record",
+    ),
+    "agent": (
+        "echo 'Agent launcher failed.'; exit 1",
+        "could not start its agent",
+    ),
+    "ended": ("echo 'unrecognised option'; exit 0", "ended before it started the program. It said: 'unrecog"),
+    "hangs": ("exec sleep 600", "did not start the program within 1 s"),
+    "full disk": (
+        '$real "$@"; rm -f $TMPDIR/*.qdstrm $TMPDIR/../*.qdstrm $TMPDIR/../*.nsys-rep; '
+        "find $JAXPROF_TEST_STORE -name '*.qdstrm' -delete; echo 'No space left on device'; exit 0",
+        "is full, and nsys could write no report",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_what_fails_silently_is_told(notebook, tmp_path, monkeypatch, name):
+    script, said = SILENT[name]
+    if name == "hangs":
+        monkeypatch.setattr(session, "START_TIMEOUT_S", 1.0)
+    script = script.replace("$JAXPROF_TEST_STORE", str(notebook.store))
+    before = Store(notebook.store).list().total
+    with on_path(stand_in(tmp_path, script)):
+        outcome = notebook.run("%%nsys --steps 1 --no-warmup\nx.sum()")
+    assert said in outcome.text, outcome.text
+    assert "Traceback" not in outcome.text
+    assert Store(notebook.store).list().total == before
+    assert_nothing_left(notebook.mark)
+
+
+def test_without_an_importer_the_stream_is_kept_and_said_so(notebook, tmp_path):
+    """nsys as Nsight Compute or Debian lays it out, without its host part; it also writes elsewhere."""
+    elsewhere = 'exec $real "${@/--output=*/--output=$TMPDIR/elsewhere}"'
+    with on_path(stand_in(tmp_path, elsewhere, layout="target-linux-x64")):
+        notebook.run("%%nsys --steps 1 --no-warmup --save kept\nx.sum()")
+    capture = notebook.names["kept"]
+    assert capture.status is Status.FAILED
+    assert "QdstrmImporter" in capture.record.reason
+    assert [file.path.rpartition(".")[2] for file in capture.files] == ["qdstrm"]
+
+
+def test_refusals_cost_nothing(notebook, tmp_path, monkeypatch):
+    refusals = {
+        "%%nsys --nsys '--cuda-memory-usge=true'\n1": "knows no flag --cuda-memory-usge. Did you mean --cuda-memory",
+        "%%nsys --nsys '-o x'\n1": "%%nsys itself decides that",
+        "%%nsys --nsys 'ls; rm x'\n1": "'ls;' is none",
+        "%%nsys --trace 'cuda;rm'\n1": "--trace takes names",
+        "%%nsys --gpu-metrics\n1": "needs an NVIDIA GPU",
+        "%%nsys --return 1a\n1": "'1a' can't be one",
+        "%%nsys --setup --steps 3\n1": "--setup only marks this cell",
+        "%%nsys --steps 0\n1": "a whole number from 1",
+        "%%nsys\n": "nothing to run",
+    }
+    for cell, said in refusals.items():
+        text = notebook.run(cell).text
+        assert said in text, text
+        assert "Traceback" not in text
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("jupyterlab_jaxprof.environment.nsys.PLACES", ())
+    assert "there is no nsys (NVIDIA Nsight Systems) here. On Debian" in notebook.run("%%nsys\n1").text
+    assert not list((notebook.store / "partial").iterdir())
+
+
+def test_a_full_disk_is_told_before_anything_runs(notebook, disk, monkeypatch):
+    monkeypatch.setenv("JAXPROF_DIR", str(disk.place / "store"))
+    text = notebook.run("%%nsys\nx.sum()").text
+    assert "MB free" in text and "Nothing has run." in text, text
