@@ -49,7 +49,7 @@ compat: compat-environments  ## the kernel side's tests on the oldest and the ne
 	scripts/test_compat.sh
 
 bench: $(BIN)/.test  ## figures against peers of the same run
-	$(BIN)/python bench/timing.py
+	for figures in bench/*.py; do $(BIN)/python "$$figures" || exit 1; done
 
 dev: $(BIN)/.test  ## editable install; rebuilds the labextension at every change until Ctrl-C
 	$(BIN)/pip install -q --no-build-isolation -e '.[dev]'
