@@ -237,7 +237,9 @@ def _tell(shell: InteractiveShell) -> None:
         sys.stdout.write(f"There is no nsys here. {nsys.HOW_TO_GET}\n")
     else:
         sys.stdout.write(f"{found.path} ({found.version_text or 'version not known'}) is used.\n")
-        if found.problem:
+        if found.importer is not None and not found.imports and found.usable:
+            sys.stdout.write(f"Its reports are made by {found.importer}, which %%nsys runs itself.\n")
+        elif found.problem:
             sys.stdout.write(f"{found.problem}\n")
     cells = _set_up.get(shell, {})
     for text in cells.values():

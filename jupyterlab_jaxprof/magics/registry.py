@@ -49,6 +49,13 @@ TABLE: tuple[Magic, ...] = (
     Magic("jaxtime", "Time a cell or an expression.", f"{__package__}.jaxtime", ("cell", "line")),
     Magic("jaxsweep", "Run a cell once for each value of a name.", f"{__package__}.jaxsweep", ("cell",)),
     Magic("jaxmem", "Tell what holds the devices' memory.", f"{__package__}.jaxmem", ("line",)),
+    Magic(
+        "jaxnsys",
+        "Run a cell under NVIDIA Nsight Systems.",
+        f"{__package__}.jaxnsys",
+        ("cell", "line"),
+        contested=("nsys",),
+    ),
     Magic("jaxprof", "Tell what jupyterlab-jaxprof finds here.", f"{__package__}.jaxprof", ("line",)),
 )
 

@@ -168,6 +168,7 @@ def _record(spec: dict[str, Any], body: Body, fence: Fence, teller: Teller) -> N
     try:
         value = _steps(spec, body, fence, teller, domain)
     finally:
+        teller.tell("stop")
         domain.pop()  # returns once nsys has all that was recorded
         teller.tell("captured")
     if value is not None:

@@ -191,6 +191,8 @@ class Session:
                 self._say("Recording ...")
             case "step":
                 ran.durations_ms.append(event["duration_ms"])
+            case "stop":  # takes a second; with processes that the body left running, half a minute
+                self._say("Stopping to record ...")
             case "captured":
                 ran.captured = True
                 self._say("Writing the report ...")

@@ -56,7 +56,19 @@ def ours(shell):
 
 
 ALL = (
-    {"%jaxtrace", "%%jaxtrace", "%jaxtime", "%%jaxtime", "%%jaxsweep", "%jaxmem", "%jaxprof"},
+    {
+        "%jaxtrace",
+        "%%jaxtrace",
+        "%jaxtime",
+        "%%jaxtime",
+        "%%jaxsweep",
+        "%jaxmem",
+        "%jaxprof",
+        "%nsys",
+        "%%nsys",
+        "%jaxnsys",
+        "%%jaxnsys",
+    },
     1,
     True,
 )
@@ -161,7 +173,8 @@ def test_status_without_loading(shell):
     assert {str(row) for row in status(shell.ip)} == {
         "%jaxtrace is not loaded.", "%%jaxtrace is not loaded.", "%jaxprof is not loaded.",
         "%jaxtime is not loaded.", "%%jaxtime is not loaded.", "%%jaxsweep is not loaded.",
-        "%jaxmem is not loaded.",
+        "%jaxmem is not loaded.", "%nsys is not loaded.", "%%nsys is not loaded.",
+        "%jaxnsys is not loaded.", "%%jaxnsys is not loaded.",
     }  # fmt: skip
 
 
@@ -220,4 +233,4 @@ def test_no_sentence_names_a_magic_that_there_is_not():
     package = Path(jupyterlab_jaxprof.__file__).parent
     rooms = package.rglob("*.py")
     named = {name for path in rooms for name in re.findall(r"%(jax[a-z]\w*|nsys)\b", path.read_text())}
-    assert named == {magic.name for magic in TABLE}
+    assert named == {name for magic in TABLE for name in (magic.name, *magic.contested)}

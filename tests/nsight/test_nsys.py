@@ -28,7 +28,8 @@ print("said by the body")
 count = globals().get("count", 0) + 1
 with nvtx.annotate("mine"):
     token = os.environ["OWN_API_TOKEN"]
-subprocess.Popen(["setsid", "sleep", "600"])
+if count == 4:
+    subprocess.Popen(["sleep", "600"], start_new_session=True)
 subprocess.run(["true"], env={**os.environ, "OWN_API_TOKEN": token})
 (count, token, os.environ.get("TMPDIR"))
 """
@@ -44,7 +45,7 @@ def whole(notebook):
 def test_output_comes_as_the_body_makes_it_and_the_last_value_is_shown_once(whole, notebook):
     text = whole[0].text
     assert text.count("said by the body\n") == 3  # not when it warms up
-    assert text.count("said by a command\n") == 3
+    assert text.count("said by a command") == 3
     assert text.count(f"(4, 'secret-of-the-notebook', {os.environ.get('TMPDIR')!r})") == 1, text
     assert text.index("Starting nsys") < text.index("Warming up") < text.index("Recording") < text.index("said")
 
@@ -85,7 +86,7 @@ def test_what_the_user_must_know_is_on_the_card(whole, notebook):
     assert "assigns to x: the notebook's keeps its value" in notices
     assert "never does not come back: the cell has not bound it." in notices
     assert "0.2.11" in notices and "package nvtx" in notices
-    assert "left 4 processes running; they were ended" in notices
+    assert "left a process running; it was ended" in notices
     assert "ran on the CPU" in notices
     assert "nsys-ui" in whole[0].text
     assert float(notebook.names["y"]) == 50 * 50 * 50 and "count" not in notebook.names
@@ -172,7 +173,7 @@ def test_a_second_interrupt_gives_up(notebook):
 
     def again():
         deadline_s = time.monotonic() + 60
-        while "Interrupted: writing" not in notebook._out.getvalue() and time.monotonic() < deadline_s:
+        while "Interrupt again" not in notebook._out.getvalue() and time.monotonic() < deadline_s:
             time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGINT)
 
