@@ -28,7 +28,7 @@ _DEVICE = {
 
 _TIMELINE = {
     **dict.fromkeys(("source", "window"), str),
-    **_numbers("window_ms", "busy_share"),
+    **_numbers("window_ms", "busy_share", "steps_in_window"),
     "partial": bool,
     "blind": [str],
     "devices": [
@@ -81,7 +81,9 @@ SUMMARY: dict[str, Any] = {
     "wall_ms": float,
     "steps": {
         "name": str,
-        **_numbers("count", "median_ms", "min_ms", "max_ms"),
+        **_numbers("count", "median_ms", "min_ms", "max_ms", "device_ms"),
+        "marks_dispatch": bool,
+        "others": [{"name": str, **_numbers("count", "median_ms")}],
         "durations_ms": [float],
         "slowest": [{**_numbers("number", "duration_ms"), "why": str}],
         "parts": _numbers("compute_ms", "copy_ms", "collective_ms", "host_ms", "idle_ms"),

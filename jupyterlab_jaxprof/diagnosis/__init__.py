@@ -68,6 +68,7 @@ def _overview(analysis: Analysis) -> dict[str, Any]:
             }
             for use in analysis.devices
         ],
+        "steps_in_window": analysis.step_count + sum(one.count for one in analysis.other_steps),
         "partial": not all(file.complete for file in timeline.files),
         "blind": sorted(timeline.blind),
         "drawing": drawing(analysis),

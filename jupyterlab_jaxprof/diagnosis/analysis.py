@@ -21,7 +21,7 @@ from .gaps import Cause, IdleTime, Waits, explain_idle, find_waits
 from .grouping import largest
 from .host import HostUse, classify, use_of_hosts
 from .programs import Programs, find_programs
-from .window import StepTable, Window, choose_windows, main_steps
+from .window import OtherSteps, StepTable, Window, choose_windows, main_steps, other_steps
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,44 @@ class Analysis:
     def step_count(self) -> int:
         """How many steps are marked; 0 where none are."""
         return 0 if self.steps is None else len(self.steps)
+
+    @cached_property
+    def worked_on_ns(self) -> float:
+        """How long the devices worked on after the last step's marker, where the markers end early; else 0.
+
+        Markers that end early time how long dispatching takes.
+        """
+        steps = self.steps
+        if steps is None or not self.devices or len(steps) < thresholds.FEWEST_EARLY:
+            return 0.0
+        last_ns, end_ns = float(steps.end_ns[-1]), self.window.end_ns
+        later_ns = self.mean(lambda use: float(use.busy.covered(last_ns, end_ns)))
+        # Where each step is waited for, the devices are done when its marker ends
+        amid_work = float(np.mean(self.devices[0].busy.contain(steps.end_ns[1:])))
+        early = later_ns >= thresholds.EARLY_SHARE * self.length_ns
+        return later_ns if early and amid_work >= thresholds.EVERY_STEP_SHARE else 0.0
+
+    @cached_property
+    def marks_dispatch(self) -> bool:
+        """Whether the steps' markers end long before their work: they time how long dispatching takes."""
+        return self.worked_on_ns > 0
+
+    @cached_property
+    def other_steps(self) -> list[OtherSteps]:
+        """The marked steps of the leading process that aren't the `steps`, by their name."""
+        return [] if self.steps is None else other_steps(self.timeline, self.steps)
+
+    @cached_property
+    def device_ns_per_step(self) -> float | None:
+        """How long the devices work for one step; None where it can't be told apart from other steps'."""
+        if self.steps is None or not self.devices:
+            return None
+        if all(one.around for one in self.other_steps):
+            return self.mean(lambda use: use.busy.total_ns) / len(self.steps)
+        if self.marks_dispatch:
+            return None
+        starts, ends = self.steps.start_ns, self.steps.end_ns
+        return self.mean(lambda use: float(use.busy.covered(starts, ends).sum())) / len(self.steps)
 
     def mean(self, measure: Callable[[DeviceUse], float]) -> float:
         """Give the mean of something over the devices that worked."""

@@ -53,11 +53,14 @@ def parts_of_steps(analysis: Analysis, steps: StepTable) -> Parts:
 
 
 def step_summary(analysis: Analysis) -> dict[str, Any] | None:
-    """Give the summary's `steps`; None where none are marked, and no parts where no device was seen."""
+    """Give the summary's `steps`; None where none are marked.
+
+    No parts where no device was seen, and neither parts nor slowest steps where the markers end early.
+    """
     steps = analysis.steps
     if steps is None:
         return None
-    duration = steps.duration_ns
+    duration, device_ns = steps.duration_ns, analysis.device_ns_per_step
     low, median, high = np.percentile(duration, [25, 50, 75])
     summary: dict[str, Any] = {
         "name": steps.name,
@@ -67,10 +70,17 @@ def step_summary(analysis: Analysis) -> dict[str, Any] | None:
         "max_ms": round(float(duration.max()) / 1e6, 6),
         "quartiles_ms": [round(float(low) / 1e6, 6), round(float(high) / 1e6, 6)],
         "durations_ms": [round(float(one) / 1e6, 6) for one in duration[:_MAX_DURATIONS]],
-        "slowest": _slowest(analysis, steps),
+        "device_ms": None if device_ns is None else round(device_ns / 1e6, 6),
+        "marks_dispatch": analysis.marks_dispatch,
+        "others": [
+            {"name": other.name, "count": other.count, "median_ms": round(other.median_ns / 1e6, 6)}
+            for other in analysis.other_steps
+        ],
+        # Of markers that end early both would tell about the dispatch as if it were the step
+        "slowest": None if analysis.marks_dispatch else _slowest(analysis, steps),
         "parts": None,
     }
-    if analysis.devices:
+    if analysis.devices and not analysis.marks_dispatch:
         parts = parts_of_steps(analysis, steps)
         # The parts of the middle step, or the means of the two middle ones: these add up to the median
         order = np.argsort(duration, kind="stable")

@@ -35,6 +35,8 @@ SMALL_PART = 0.1
 
 #: Markers end early where the devices work on for so much of the window after the last.
 EARLY_SHARE = 0.3
+#: Of a single step it can't be told: what it started may as well be what ends its window.
+FEWEST_EARLY = 2
 #: A step is slow when it is so many times longer than the median one.
 SLOW_STEP = 1.1
 

@@ -16,6 +16,9 @@ from jupyterlab_jaxprof.timeline.model import (
     Timeline,
 )
 
+#: A step that holds so many others on average is an epoch around them.
+_AROUND = 2.0
+
 
 @dataclass(frozen=True)
 class StepTable:
@@ -79,6 +82,34 @@ def main_steps(timeline: Timeline) -> list[StepTable]:
     return tables
 
 
+@dataclass(frozen=True)
+class OtherSteps:
+    """Marked steps of a process besides those that are judged: of another name, or on another thread."""
+
+    name: str
+    count: int
+    median_ns: float
+    around: bool  # each around several of the judged ones, as an epoch is
+
+
+def other_steps(timeline: Timeline, chosen: StepTable) -> list[OtherSteps]:
+    """Give the other marked steps of the process of the chosen ones, the longest in all first."""
+    steps = timeline.steps
+    processes = np.array([thread.process for thread in timeline.threads], dtype=np.int64)[steps.thread]
+    same = np.isin(steps.name, timeline.find(chosen.name)) & (steps.thread == chosen.thread)
+    steps = steps.take((processes == chosen.process) & ~same)
+    found: list[tuple[float, OtherSteps]] = []
+    for name in np.unique(steps.name):
+        own = steps.take(steps.name == name)
+        inside = np.searchsorted(chosen.start_ns, own.start_ns + own.duration_ns) - np.searchsorted(
+            chosen.start_ns, own.start_ns
+        )
+        around = bool((own.thread == chosen.thread).all()) and float(inside.mean()) >= _AROUND
+        one = OtherSteps(timeline.text(int(name)), len(own), float(np.median(own.duration_ns)), around)
+        found.append((float(own.duration_ns.sum()), one))
+    return [one for _, one in sorted(found, key=lambda pair: -pair[0])]
+
+
 def _outer(steps: Steps) -> list[int]:
     """Names of steps around steps: an epoch around its training steps."""
     names = np.unique(steps.name)
@@ -88,7 +119,7 @@ def _outer(steps: Steps) -> list[int]:
         others = steps.start_ns[~own]
         starts, ends = steps.start_ns[own], steps.start_ns[own] + steps.duration_ns[own]
         inside = np.searchsorted(others, ends) - np.searchsorted(others, starts)
-        if float(inside.mean()) >= 2:
+        if float(inside.mean()) >= _AROUND:
             outer.append(int(name))
     return outer if len(outer) < len(names) else []
 

@@ -196,6 +196,36 @@ def test_the_window_is_from_the_first_step_to_the_last_work_of_a_device() -> Non
     assert timeline["devices"][0]["ops"] == 4
 
 
+def test_markers_that_end_early_tell_nothing_of_where_a_step_s_time_goes() -> None:
+    scene = Scene()
+    for step in range(4):
+        scene.dispatch(1000 + 200 * step, 150)
+        scene.step(1000 + 200 * step, 190 if step else 195, step)
+        scene.kernel(1200 + 10_000 * step, 10_000)
+    early = diagnose(scene.timeline()).summary["steps"]
+    assert early["marks_dispatch"] is True
+    assert early["device_ms"] == 10.0
+    assert early["slowest"] is early["parts"] is None
+    loop(waited := Scene(), 4)
+    steps = diagnose(waited.timeline()).summary["steps"]
+    assert (steps["marks_dispatch"], steps["device_ms"]) == (False, 5.0)
+    assert steps["slowest"] == []
+    assert steps["parts"] is not None
+
+
+def test_steps_of_other_names_are_told() -> None:
+    scene = Scene()
+    loop(scene, 6)
+    end = scene.timeline().recorded_ns[1] / 1e3
+    for step in range(3):
+        scene.step(end + 1000 * step, 900, step, "evaluate")
+        scene.kernel(end + 1000 * step + 10, 700, "k", "jit_evaluate")
+    summary = diagnose(scene.timeline()).summary
+    assert summary["steps"]["others"] == [{"name": "evaluate", "count": 3, "median_ms": 0.9}]
+    assert summary["timeline"]["steps_in_window"] == 9
+    assert summary["steps"]["device_ms"] == pytest.approx(5.0)
+
+
 def test_an_epoch_s_steps_are_not_the_steps() -> None:
     scene = Scene()
     loop(scene, 12)

@@ -8,7 +8,7 @@ from jupyterlab_jaxprof.timeline.model import OpKind, RangeKind
 
 from ..analysis import Analysis
 from ..finding import Finding, Level
-from ..thresholds import EARLY_SHARE, EVERY_STEP_SHARE, PROBLEM_SHARE, PYTHON_CALL_COST_NS
+from ..thresholds import PROBLEM_SHARE, PYTHON_CALL_COST_NS
 from ..units import count, milliseconds, percent
 
 GRAPHS = "hidden-in-graphs"
@@ -84,31 +84,29 @@ def _no_steps(analysis: Analysis) -> list[Finding]:
 
 def _steps_end_early(analysis: Analysis) -> list[Finding]:
     """Markers that end long before the work they started: they time the dispatch, which is no fault."""
-    steps = analysis.steps
-    if steps is None or not analysis.devices or len(steps) < 2:
+    if analysis.steps is None or not analysis.marks_dispatch:
         return []
-    marked = float(steps.duration_ns.sum())
-    last_ns, end_ns = float(steps.end_ns[-1]), analysis.window.end_ns
-    later = analysis.mean(lambda use: float(use.busy.covered(last_ns, end_ns)))
-    each = analysis.mean(lambda use: use.busy.total_ns) / len(steps)
-    # Where each step is waited for, the devices are done when its marker ends
-    amid_work = float(np.mean(analysis.devices[0].busy.contain(steps.end_ns[1:])))
-    if later < EARLY_SHARE * analysis.length_ns or amid_work < EVERY_STEP_SHARE:
-        return []
+    median = float(np.median(analysis.steps.duration_ns))
+    device_ns = analysis.device_ns_per_step
+    device = f"{milliseconds(device_ns)} a step" if device_ns is not None else ""
     return [
         Finding(
             id=EARLY,
-            title=f"The step markers end before their work: {milliseconds(marked / len(steps))} marked a "
-            f"step, {milliseconds(each)} of the devices' time",
+            title=f"The step markers end before their work: {milliseconds(median)} are marked (median)"
+            + (f", the devices work {device} (mean)" if device else ""),
             level=Level.NOTE,
             evidence=[
-                f"After the last marker had ended the devices worked on for {milliseconds(later)}: JAX had "
-                "only dispatched the steps by then."
+                "After the last marker had ended the devices worked on for "
+                f"{milliseconds(analysis.worked_on_ns)}: JAX had only dispatched the steps by then."
             ],
             meaning="The markers time how long dispatching takes, not how long a step takes. For the "
             "device that is how it should be: it never waits for the host.",
             next=[
-                f"Read a step's time as {milliseconds(each)}: the devices' time by the number of steps.",
+                *(
+                    [f"Read a step's time as {device}: the devices' time by the number of steps."]
+                    if device
+                    else []
+                ),
                 "For a measurement of single steps, wait inside the marker with `jax.block_until_ready`.",
             ],
         )
