@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 from jupyterlab_jaxprof.captures import Record, Status
 
-from . import memory, sweep, timed, traced, units
+from . import memory, nsys, sweep, timed, traced, units
 from .blocks import Block
 from .printable import printable
 
@@ -99,6 +99,8 @@ class Card:
         if body is not None:
             sentence, blocks = printable(str(record.summary.get("sentence") or "")), body(record.summary)
             headline, wall = None, ""
+        if record.kind == "nsys":
+            blocks = [*blocks, *nsys.blocks(record, directory, in_store=in_store)]
         said = steps is None and headline is not None and headline[1] == wall
         return cls(
             kind=printable(record.kind),

@@ -51,7 +51,6 @@ def main(events: int, folder: str, command: list[str]) -> None:
     except OSError as error:
         _send(events, event="no-nsys", error=error.strerror or str(error))
         return
-    _send(events, event="nsys", pid=nsys.pid)
     interrupted = abandoned = False
     while nsys.poll() is None and not ended and os.getppid() == parent:
         ready, _, _ = select.select([0, woken], [], [], _LOOK_S)

@@ -15,9 +15,10 @@ from jupyterlab_jaxprof.captures import Status
 from jupyterlab_jaxprof.environment.nsys import HOW_TO_GET, Installation
 from jupyterlab_jaxprof.tracing import Outcome
 
+from . import session
 from .gather import Gathered
 from .memory import Memory
-from .session import START_TIMEOUT_S, Phase, Ran
+from .session import Phase, Ran
 
 _LITTLE_BYTES = 16 * 1024 * 1024
 _FULL = re.compile(r"no space left|disk (is )?full|disk quota", re.IGNORECASE)
@@ -46,6 +47,9 @@ def _troubles(
     failed, nothing = Status.FAILED, gathered.report is None
     if ran.nsys_failure:
         yield failed, f"{installation.path} does not start: {ran.nsys_failure}. {HOW_TO_GET}"
+        return
+    if ran.guardian_killed:
+        yield failed, "The process that looks after nsys was killed, and nsys was ended with it."
         return
     if ran.timed_out:
         yield failed, _never_started(installation, ran.said)
@@ -92,8 +96,9 @@ def _of_program(ran: Ran, installation: Installation, work: Path) -> Iterator[tu
 def _never_started(installation: Installation, said: Sequence[str]) -> str:
     return (
         f"{installation.path} ({installation.version_text}) did not start the program within "
-        f"{START_TIMEOUT_S:.0f} s and was ended. With --gpu-metrics it hangs where the GPU gives none (no "
-        f"permission, or another profiler is running); else try fewer things to record.{_quoted(said)}"
+        f"{session.START_TIMEOUT_S:.0f} s and was ended. With --gpu-metrics it hangs where the GPU gives "
+        "none (no permission, or another profiler is running); else try fewer things to record."
+        f"{_quoted(said)}"
     )
 
 

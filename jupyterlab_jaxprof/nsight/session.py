@@ -6,6 +6,7 @@ import codecs
 import json
 import os
 import re
+import secrets
 import selectors
 import signal
 import subprocess
@@ -30,6 +31,9 @@ GRACE_S = 10.0
 _TURN_S = 0.1
 _LINGER_S = 2.0
 _MOST_SAID = 400
+_SWEEPS = 100
+#: Set in all that is started, so that it can be found should its guardian be killed.
+_MARK = "JAXPROF_RUN"
 _BAR = re.compile(r"\[\d+/\d+\] \[.*%")
 
 
@@ -65,6 +69,7 @@ class Ran:
     """The program never gave a sign of life."""
     nsys_status: int | None = None
     nsys_failure: str = ""
+    guardian_killed: bool = False
     left_behind: int = 0
     no_nvtx: str = ""
     error: Mapping[str, Any] | None = None
@@ -103,7 +108,7 @@ class Session:
         self._write = write
         self._ran = Ran()
         self._pid = 0
-        self._nsys_pid = 0
+        self._mark = ""
         self._guardian: subprocess.Popen[bytes] | None = None
 
     def run(
@@ -118,6 +123,8 @@ class Session:
 
         `folder` is where the program starts, `work` a directory that is removed should this process end.
         """
+        self._mark = f"{_MARK}={secrets.token_hex(8)}"
+        environment = {**environment, **dict([self._mark.split("=")])}
         with HeldInterrupts() as held, _Pipes(spec) as pipes:
             events, theirs = str(pipes.theirs.events), pipes.theirs.all()
             command = [*nsys_and_flags, *_program(pipes.theirs)]
@@ -127,7 +134,7 @@ class Session:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 pass_fds=theirs,
-                env=dict(environment),
+                env=environment,
                 cwd=folder,
                 start_new_session=True,
             )
@@ -178,8 +185,6 @@ class Session:
         ran, name = self._ran, event["event"]
         ran.phase = _PHASE_AFTER.get(name, ran.phase)
         match name:
-            case "nsys":
-                self._nsys_pid = event["pid"]
             case "start":
                 self._pid = event["pid"]
                 self._say("Making the notebook's variables again ...")
@@ -265,12 +270,31 @@ class Session:
             process.kill()
             process.wait()
         if process.returncode != 0:  # somebody has killed it: what it looked after goes as well
-            for pid in (self._pid, self._nsys_pid):
-                if pid:
-                    with suppress(OSError):
-                        os.killpg(os.getpgid(pid), signal.SIGKILL)
+            self._ran.guardian_killed = True
+            _end_marked(self._mark)
         if process.stdout is not None:
             process.stdout.close()
+
+
+def _end_marked(mark: str) -> None:
+    """End all processes that were started with a variable set so."""
+    for _ in range(_SWEEPS):
+        found = [
+            place for place in Path("/proc").iterdir() if place.name.isdigit() and _is_marked(place, mark)
+        ]
+        if not found:
+            return
+        for place in found:
+            with suppress(OSError):
+                os.kill(int(place.name), signal.SIGKILL)
+        time.sleep(0.01)
+
+
+def _is_marked(place: Path, mark: str) -> bool:
+    try:
+        return mark.encode() in (place / "environ").read_bytes().split(b"\0")
+    except OSError:  # another user's, or it has just ended
+        return False
 
 
 class _Interrupts:

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.captures.conftest import disk
 from tests.nsight.stand_ins import MARK
 from tests.support.shells import running_shell
+
+__all__ = ["disk"]
 
 
 @pytest.fixture(scope="module")

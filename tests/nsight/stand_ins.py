@@ -1,4 +1,4 @@
-"""Stand-ins for an nsys that fails in ways which the real one can't be made to show, and what helps to look."""
+"""Stand-ins for an nsys that fails in ways which the real one can't be made to show; and its processes."""
 
 from __future__ import annotations
 
@@ -69,9 +69,10 @@ def assert_nothing_left(mark: str, timeout_s: float = 30) -> None:
         time.sleep(0.05)
 
 
-def pids(mark: str, text: str) -> list[int]:
-    """The processes of a mark whose command line holds a text."""
+def pids(mark: str, *words: str) -> list[int]:
+    """The processes of a mark whose command line begins so."""
     found: list[int] = []
+    beginning = "\0".join(words).encode()
     for place in Path("/proc").iterdir():
         if place.name.isdigit() and int(place.name) != os.getpid():
             try:
@@ -79,6 +80,6 @@ def pids(mark: str, text: str) -> list[int]:
                 command = (place / "cmdline").read_bytes()
             except OSError:
                 continue
-            if f"{MARK}={mark}".encode() in environment.split(b"\0") and text.encode() in command:
+            if f"{MARK}={mark}".encode() in environment.split(b"\0") and command.startswith(beginning):
                 found.append(int(place.name))
     return found

@@ -6,6 +6,7 @@ import os
 import signal
 import sqlite3
 import stat
+import sys
 import threading
 import time
 
@@ -15,9 +16,10 @@ from jupyterlab_jaxprof import timeline
 from jupyterlab_jaxprof.captures import Status, Store
 from jupyterlab_jaxprof.nsight import session
 from jupyterlab_jaxprof.timeline.nsight_export import exported
-from tests.nsight.stand_ins import MARK, assert_nothing_left, on_path, pids, stand_in
+from tests.nsight.stand_ins import MARK, REAL, assert_nothing_left, on_path, pids, stand_in
 from tests.support.kernels import running_kernel
 
+CHILD = "jupyterlab_jaxprof.nsight.child"
 WHOLE = """\
 %%nsys "steady state" --steps 3 --save c --return y,never
 import nvtx
@@ -47,7 +49,9 @@ def test_output_comes_as_the_body_makes_it_and_the_last_value_is_shown_once(whol
     assert text.count("said by the body\n") == 3  # not when it warms up
     assert text.count("said by a command") == 3
     assert text.count(f"(4, 'secret-of-the-notebook', {os.environ.get('TMPDIR')!r})") == 1, text
-    assert text.index("Starting nsys") < text.index("Warming up") < text.index("Recording") < text.index("said")
+    assert (
+        text.index("Starting nsys") < text.index("Warming up") < text.index("Recording") < text.index("said")
+    )
 
 
 def test_the_capture_is_in_the_store_with_its_report_and_nothing_else(whole, notebook):
@@ -55,7 +59,10 @@ def test_the_capture_is_in_the_store_with_its_report_and_nothing_else(whole, not
     assert (capture.kind, capture.status, capture.name) == ("nsys", Status.OK, "steady state")
     assert [file.role for file in capture.files] == ["nsys"]
     assert capture.file("nsys").read_bytes().startswith(b"NVIDIA Tegra Profiler Report")
-    assert sorted(path.name for path in capture.directory.iterdir()) == ["capture.json", "steady-state.nsys-rep"]
+    assert sorted(path.name for path in capture.directory.iterdir()) == [
+        "capture.json",
+        "steady-state.nsys-rep",
+    ]
     assert stat.S_IMODE(capture.file("nsys").stat().st_mode) == 0o600
     assert not list((notebook.store / "partial").iterdir())
     assert capture.record.environment["nsys"].startswith("2022.4")
@@ -85,11 +92,13 @@ def test_what_the_user_must_know_is_on_the_card(whole, notebook):
     notices = " ".join(whole[1].record.notices)
     assert "assigns to x: the notebook's keeps its value" in notices
     assert "never does not come back: the cell has not bound it." in notices
-    assert "0.2.11" in notices and "package nvtx" in notices
+    assert "0.2.11" in notices
+    assert "package nvtx" in notices
     assert "left a process running; it was ended" in notices
     assert "ran on the CPU" in notices
     assert "nsys-ui" in whole[0].text
-    assert float(notebook.names["y"]) == 50 * 50 * 50 and "count" not in notebook.names
+    assert float(notebook.names["y"]) == 50 * 50 * 50
+    assert "count" not in notebook.names
 
 
 def test_nothing_is_left_and_the_cache_of_compiles_is_private(whole, notebook):
@@ -121,7 +130,8 @@ def test_set_up_cells_make_what_cannot_be_carried_and_a_failed_warm_up_records_n
     made = "handle = open(os.devnull)\nstream = (line for line in 'abc')"
     assert notebook.run(made).error is None
     refused = notebook.run("%%nsys\nnext(stream)").text
-    assert "stream (generator) can't be carried" in refused and "Nothing has run." in refused
+    assert "stream (generator) can't be carried" in refused
+    assert "Nothing has run." in refused
     assert "is run by %%nsys too" in notebook.run(f"%%nsys --setup\n{made}").text
     assert "handle = open" in notebook.run("%nsys").text
     before = Store(notebook.store).list().total
@@ -177,6 +187,7 @@ def test_a_second_interrupt_gives_up(notebook):
             time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGINT)
 
+    notebook.run("pass")  # another output begins
     watcher = threading.Thread(target=again)
     with notebook.interrupted_when("now\n"):
         watcher.start()
@@ -189,14 +200,14 @@ def test_a_second_interrupt_gives_up(notebook):
     assert_nothing_left(notebook.mark)
 
 
-def kill_when_now(notebook, text: str) -> None:
-    """Kill the process of the running cell whose command line holds `text`, once the cell has printed."""
+def kill_when_now(notebook, *words: str) -> None:
+    """Kill the process of the running cell whose command line begins so, once the cell has printed."""
 
     def wait_and_kill():
         deadline_s = time.monotonic() + 60
         while "now\n" not in notebook._out.getvalue() and time.monotonic() < deadline_s:
             time.sleep(0.01)
-        for pid in pids(notebook.mark, text):
+        for pid in pids(notebook.mark, *words):
             os.kill(pid, signal.SIGKILL)
 
     threading.Thread(target=wait_and_kill).start()
@@ -205,14 +216,15 @@ def kill_when_now(notebook, text: str) -> None:
 @pytest.mark.parametrize(
     ("killed", "said"),
     [
-        ("nsight.child", "The program was killed (SIGKILL"),
-        ("nsys\0profile", "nsys was killed (SIGKILL) in step 1"),
-        ("guardian.py", "Nothing was"),
+        ((sys.executable, "-P", "-m", CHILD), "The program was killed (SIGKILL"),
+        ((REAL, "profile"), "nsys was killed (SIGKILL) in step 1"),
+        ((sys.executable, "-I", "-S"), "The process that looks after nsys was killed"),
     ],
+    ids=["program", "nsys", "guardian"],
 )
 def test_whatever_is_killed_nothing_is_left_behind(notebook, killed, said):
     notebook.run("pass")  # another output begins
-    kill_when_now(notebook, killed)
+    kill_when_now(notebook, *killed)
     outcome = notebook.run(IN_SECOND_STEP.format(before="pass"))
     assert said in outcome.text, outcome.text
     assert "Traceback" not in outcome.text
@@ -225,8 +237,8 @@ def test_a_kernel_that_is_killed_leaves_nothing_behind(tmp_path):
         kernel.run("import time, subprocess")
         message = kernel.send(IN_SECOND_STEP.format(before="pass"))
         kernel.wait_for_output(message, "now")
-        assert pids(tmp_path.name, "nsight.child")
-        (kernel_pid,) = pids(tmp_path.name, "ipykernel_launcher")
+        assert pids(tmp_path.name, sys.executable, "-P", "-m", CHILD)
+        (kernel_pid,) = pids(tmp_path.name, sys.executable, "-m", "ipykernel_launcher")
         os.kill(kernel_pid, signal.SIGKILL)
         assert_nothing_left(tmp_path.name)
     assert not [path for path in tmp_path.iterdir() if path.name.startswith("jaxprof-")]
@@ -285,7 +297,7 @@ def test_without_an_importer_the_stream_is_kept_and_said_so(notebook, tmp_path):
 
 def test_refusals_cost_nothing(notebook, tmp_path, monkeypatch):
     refusals = {
-        "%%nsys --nsys '--cuda-memory-usge=true'\n1": "knows no flag --cuda-memory-usge. Did you mean --cuda-memory",
+        "%%nsys --nsys '--cuda-memory-usge=true'\n1": "--cuda-memory-usge. Did you mean --cuda-memory-usage?",
         "%%nsys --nsys '-o x'\n1": "%%nsys itself decides that",
         "%%nsys --nsys 'ls; rm x'\n1": "'ls;' is none",
         "%%nsys --trace 'cuda;rm'\n1": "--trace takes names",
@@ -301,11 +313,15 @@ def test_refusals_cost_nothing(notebook, tmp_path, monkeypatch):
         assert "Traceback" not in text
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("jupyterlab_jaxprof.environment.nsys.PLACES", ())
-    assert "there is no nsys (NVIDIA Nsight Systems) here. On Debian" in notebook.run("%%nsys\n1").text
+    assert (
+        "there is no nsys (NVIDIA Nsight Systems) on this machine. On Debian"
+        in notebook.run("%%nsys\n1").text
+    )
     assert not list((notebook.store / "partial").iterdir())
 
 
 def test_a_full_disk_is_told_before_anything_runs(notebook, disk, monkeypatch):
     monkeypatch.setenv("JAXPROF_DIR", str(disk.place / "store"))
     text = notebook.run("%%nsys\nx.sum()").text
-    assert "MB free" in text and "Nothing has run." in text, text
+    assert "MB free" in text, text
+    assert "Nothing has run." in text
