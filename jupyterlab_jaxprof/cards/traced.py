@@ -23,7 +23,8 @@ _PARTS = (
     ("host", "host_ms", 2),
     ("idle", "idle_ms", 5),
 )
-_BLIND = {
+#: What each name of `summary.timeline.blind` stands for.
+BLIND = {
     "devices": "the devices",
     "compiles": "compiling",
     "host": "the host's threads",
@@ -53,7 +54,7 @@ def _timeline(summary: Data) -> Iterator[Block]:
         yield drawn
     if timeline.get("window"):
         yield Remark(str(timeline["window"]))
-    unseen = [_BLIND.get(str(name), str(name)) for name in timeline.get("blind") or ()]
+    unseen = [BLIND.get(str(name), str(name)) for name in timeline.get("blind") or ()]
     if unseen:
         yield Remark(f"Not seen by the recorder, so nothing is concluded about it: {', '.join(unseen)}.")
 

@@ -13,7 +13,8 @@ exit status: 0 done; 1 --fail-on matched a finding, or the doctor found somethin
 """
 _TARGET = (
     "a capture's name or identifier; or the path of a trace or report, whoever recorded it: a directory, "
-    "*.xplane.pb, *.nsys-rep, *.sqlite (./NAME for a path without a slash that a capture is called too)"
+    "*.xplane.pb, *.nsys-rep, *.qdstrm, *.sqlite (./NAME for a path without a slash that a capture is called "
+    "too; NAME~1 for the capture before the newest of that name)"
 )
 
 
@@ -48,7 +49,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="exit with 1 if one of these findings is there: names such as recompilation, with * for any "
         "characters; 'problem' is every finding that costs time",
     )
-    report.add_argument("--html", metavar="FILE", help="write the report as an HTML page too")
+    report.add_argument(
+        "--html", type=_file, metavar="FILE", help="write the report to FILE as an HTML page too"
+    )
     compare = add("compare", "show what changed from one capture, trace or report to another")
     compare.add_argument("before", metavar="BEFORE", help=_TARGET)
     compare.add_argument("after", metavar="AFTER", help="the other one")
@@ -60,6 +63,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     listed.add_argument("--json", action="store_true", help="print JSON, for programs")
     listed.add_argument("-n", type=_positive, default=20, metavar="N", help="at most so many (default 20)")
     return parser.parse_args(arguments)
+
+
+def _file(text: str) -> str:
+    if text in ("", "-"):
+        raise argparse.ArgumentTypeError(f"it takes the path of a file to write, not {text!r}")
+    return text
 
 
 def _positive(text: str) -> int:

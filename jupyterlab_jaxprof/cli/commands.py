@@ -16,20 +16,21 @@ from jupyterlab_jaxprof.cards.blocks import Row as TableRow
 from jupyterlab_jaxprof.cards.blocks import Table
 from jupyterlab_jaxprof.reports.doctor import is_sound
 
-from .fail_on import matched, patterns
+from .fail_on import matched, patterns, untold
 from .output import Output
 
 __all__ = ["COMMANDS"]
 
 _PREALLOCATE = "XLA_PYTHON_CLIENT_PREALLOCATE"
 _WIDE = 100
+_MOST_NAMES = 4
 
 
 def _report(store: Store, asked: Namespace, output: Output) -> bool:
     """Show one report; True where --fail-on matches a finding of it."""
     wanted = patterns(asked.fail_on) if asked.fail_on is not None else []
     found = reports.report(store, asked.target)
-    if asked.html:
+    if asked.html is not None:
         _write_page(Path(asked.html), found.page())
     if asked.json:
         output.write_json(found.to_json())
@@ -42,7 +43,20 @@ def _report(store: Store, asked: Namespace, output: Output) -> bool:
         raise reports.ReportError(
             f"--fail-on can't tell: {found.record.name!r}, of kind {found.record.kind!r}, has no findings."
         )
+    _warn_of_untold(found.record.summary, wanted, output)
     return bool(hits)
+
+
+def _warn_of_untold(summary: Mapping[str, Any], wanted: Sequence[str], output: Output) -> None:
+    """Say which of the findings asked for could not have been there, so that silence isn't taken for well."""
+    blind = (summary.get("timeline") or {}).get("blind") or ()
+    names = untold(wanted, blind)
+    if names:
+        more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+        output.complain(
+            f"jaxprof report: --fail-on can't tell {', '.join(names[:_MOST_NAMES])}{more}: the recorder did "
+            f"not see {reports.not_seen(blind, names)}."
+        )
 
 
 def _compare(store: Store, asked: Namespace, output: Output) -> bool:

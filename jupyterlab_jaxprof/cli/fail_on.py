@@ -7,10 +7,11 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
 
-from jupyterlab_jaxprof.reports import ReportError, pattern_ids
+from jupyterlab_jaxprof.reports import ReportError, pattern_ids, unseen
 
 #: Stands for every finding that costs time, whatever its name.
 ANY = "problem"
+_WELL = "nothing-wrong"
 
 
 def patterns(text: str) -> list[str]:
@@ -35,6 +36,12 @@ def matched(findings: Sequence[Mapping[str, Any]], wanted: Sequence[str]) -> lis
         if finding.get("level") != "fine" and any(_matches(finding, pattern) for pattern in wanted)
     ]
     return list(dict.fromkeys(hits))
+
+
+def untold(wanted: Sequence[str], blind: Sequence[str]) -> list[str]:
+    """Give the names that are asked for and that a recorder which was `blind` to so much can't tell."""
+    hidden = [name for name in unseen(blind) if name != _WELL]
+    return [name for name in hidden if any(part == ANY or fnmatchcase(name, part) for part in wanted)]
 
 
 def _matches(finding: Mapping[str, Any], pattern: str) -> bool:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from jupyterlab_jaxprof.cards import Paper, paper_of
+from jupyterlab_jaxprof.cards import PLAIN, Paper, paper_of
 
 #: For encodings without these signs, which LANG=C or an old terminal may have.
 _PLAIN_SIGNS = {
@@ -31,12 +31,20 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error(_ERRORS, _plain)
 
 
+class OutputError(OSError):
+    """Standard output takes nothing: it is closed, or its disk is full. The message is a sentence."""
+
+
 @dataclass
 class Output:
-    """Standard output and error of one run. Nothing more is written once the reader of a pipe has gone."""
+    """Standard output and error of one run; each is None where the process was started without it.
 
-    out: TextIO
-    err: TextIO
+    Nothing more is written once the reader of a pipe has gone. All else that is in the way of writing raises
+    OutputError: what was asked for has not arrived.
+    """
+
+    out: TextIO | None
+    err: TextIO | None
     paper: Paper
     is_open: bool = True
 
@@ -44,19 +52,19 @@ class Output:
     def of_process(cls) -> Output:
         """Take this process's own."""
         for stream in (sys.stdout, sys.stderr):
-            with suppress(AttributeError, ValueError):  # a stream that a test or another program put there
+            # no stream, or one that a test or another program put there
+            with suppress(AttributeError, ValueError):
                 stream.reconfigure(errors=_ERRORS)  # pyright: ignore[reportAttributeAccessIssue]
-        return cls(sys.stdout, sys.stderr, paper_of(sys.stdout))
+        out: TextIO | None = sys.stdout
+        return cls(out, sys.stderr, paper_of(out) if out is not None else PLAIN)
 
     def write(self, text: str) -> None:
         """Write text and end its line."""
         if not self.is_open:
             return
-        try:
-            self.out.write(text + "\n")
-            self.out.flush()
-        except BrokenPipeError:
-            self._close()
+        if self.out is None:
+            raise OutputError("Nothing can be written: standard output is closed.")
+        self._send(self.out, text + "\n")
 
     def write_json(self, data: Any) -> None:
         """Write plain values as JSON."""
@@ -64,22 +72,35 @@ class Output:
 
     def complain(self, sentence: str) -> None:
         """Write a sentence to standard error."""
-        with suppress(BrokenPipeError):
-            self.err.write(sentence + "\n")
-            self.err.flush()
+        with suppress(OSError, ValueError):  # then there is nobody to tell
+            if self.err is not None:
+                self.err.write(sentence + "\n")
+                self.err.flush()
 
     def finish(self) -> None:
         """Write what is held back, so that the interpreter's end has nothing to complain of."""
-        try:
-            self.out.flush()
-        except BrokenPipeError:
-            self._close()
+        if self.out is not None and self.is_open:
+            self._send(self.out, "")
 
-    def _close(self) -> None:
+    def _send(self, out: TextIO, text: str) -> None:
+        try:
+            out.write(text)
+            out.flush()
+        except BrokenPipeError:
+            self._close(out)
+        except (OSError, ValueError) as error:
+            self._close(out)
+            why = getattr(error, "strerror", None) or error
+            raise OutputError(f"Standard output can't be written: {why}.") from error
+
+    def _close(self, out: TextIO) -> None:
         """Let what is still to be written go nowhere (Python's own advice for SIGPIPE)."""
         self.is_open = False
         with suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), self.out.fileno())
+            os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
 
     def _is_utf8(self) -> bool:
-        return (self.out.encoding or "").lower().replace("-", "").replace("_", "") == "utf8"
+        return (
+            self.out is not None
+            and (self.out.encoding or "").lower().replace("-", "").replace("_", "") == "utf8"
+        )

@@ -26,7 +26,8 @@ Tell what jupyterlab-jaxprof finds here, and what captures say.
                                      its devices
     %jaxprof report NAME|ID|PATH     the findings, steps and tables of a capture (the newest of that
                                      name), or of any trace or report, whoever recorded it: a
-                                     directory, *.xplane.pb, *.nsys-rep, *.sqlite
+                                     directory, *.xplane.pb, *.nsys-rep, *.qdstrm, *.sqlite;
+                                     NAME~1 is the capture before the newest of that name
     %jaxprof compare BEFORE AFTER    two of those: steps, findings, and what got slower and faster
     %jaxprof explain PATTERN         the page about a finding, such as host-starves-device
 

@@ -12,6 +12,7 @@ from .examine import Examined, devices_of, examine, pattern_ids
 from .find import ReportError, find
 from .pages import page_of
 from .report import Report, report
+from .unseen import not_seen, unseen
 
 __all__ = [
     "Comparison",
@@ -24,7 +25,9 @@ __all__ = [
     "doctor",
     "examine",
     "find",
+    "not_seen",
     "page_of",
     "pattern_ids",
     "report",
+    "unseen",
 ]

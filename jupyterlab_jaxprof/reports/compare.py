@@ -65,6 +65,8 @@ def compare(store: Store, before: str, after: str) -> Comparison:
     for one in (first, second):
         if "timeline" not in one.record.summary:
             raise ReportError(_no_timeline(one))
+    if _is_one(first, second):
+        raise ReportError(_one(first, before))
     summaries = first.record.summary, second.record.summary
     steps = _steps(*summaries)
     per_step = bool(steps["before"] and steps["after"])
@@ -85,6 +87,22 @@ def compare(store: Store, before: str, after: str) -> Comparison:
         },
         findings=_findings(first.record.findings, second.record.findings),
         differences=differences(first.record.environment, second.record.environment),
+    )
+
+
+def _is_one(first: Report, second: Report) -> bool:
+    if first.record.id or second.record.id:
+        return first.record.id == second.record.id
+    return first.path.samefile(second.path)
+
+
+def _one(same: Report, target: str) -> str:
+    name = same.record.name
+    if not same.record.id:
+        return f"Both are {target}: there is nothing to compare."
+    return (
+        f"Both are the capture {same.record.id}, called {name!r}: there is nothing to compare. `{name}~1` is "
+        "the one before the newest of that name, and `jaxprof list` tells the identifiers of all."
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -11,6 +12,7 @@ from jupyterlab_jaxprof.captures import Record, RecordError, Row, Store, StoreEr
 from jupyterlab_jaxprof.captures.index import read_record
 from jupyterlab_jaxprof.captures.record import RECORD_FILE
 
+_BEFORE = re.compile(r"(.+)~(\d{1,6})")
 _PAGE = 200
 _NAMED = 6
 
@@ -31,31 +33,28 @@ class Found:
 def find(store: Store, target: str) -> Found:
     """Find a capture by its identifier or name (the newest of that name), or a path; raises ReportError.
 
-    What has a slash in it, or begins with a dot or `~`, is a path; all else is first looked for in the store.
+    What has a slash in it, or begins with a dot or `~`, is a path, and only where there is none a name; all
+    else is first looked for in the store. `NAME~1` is the capture before the newest of that name, as in git.
     """
     target = target.strip()
     if not target:
         raise ReportError("An empty text names no capture: give a capture's name or identifier, or a path.")
     path = _path(target)
-    if "/" in target or target.startswith((".", "~")):
-        return _at(path, target)
+    is_path = "/" in target or target.startswith((".", "~"))
+    if is_path and path.exists():
+        return _at(path)
     try:
-        record = store.get(target) if is_id(target) else _newest(store, target)
+        record = store.get(target) if is_id(target) else _called(store, target)
     except StoreError as error:
         raise ReportError(str(error)) from None
     if record is not None:
         return Found(store.captures_dir / record.id, record, True)
     if path.exists():
-        return _at(path, target)
-    raise ReportError(_nothing_called(store, target))
+        return _at(path)
+    raise ReportError(_no_path(target) if is_path else _nothing_called(store, target))
 
 
-def _at(path: Path, target: str) -> Found:
-    if not path.exists():
-        raise ReportError(
-            f"There is no {target}: give a capture's name (`jaxprof list` tells it), or the path of a trace "
-            "(*.xplane.pb or a directory with one) or of an Nsight report (*.nsys-rep, *.sqlite)."
-        )
+def _at(path: Path) -> Found:
     if (path / RECORD_FILE).is_file():
         try:
             return Found(path, read_record(path))
@@ -64,16 +63,23 @@ def _at(path: Path, target: str) -> Found:
     return Found(path)
 
 
-def _newest(store: Store, name: str) -> Record | None:
-    unreadable: Row | None = None
-    for row in _rows(store):
-        if row.name != name:
-            continue
-        if row.record is not None:
-            return row.record
-        unreadable = unreadable or row
-    if unreadable is not None:
-        raise ReportError(f"The capture {name!r} can't be used. {unreadable.problem}")
+def _called(store: Store, target: str) -> Record | None:
+    """Give the capture that a name means: the newest, or so many before it."""
+    record = _of_name(store, target, 0)
+    before = _BEFORE.fullmatch(target)
+    return record or (_of_name(store, before[1], int(before[2])) if before else None)
+
+
+def _of_name(store: Store, name: str, back: int) -> Record | None:
+    rows = [row for row in _rows(store) if row.name == name]
+    readable = [row.record for row in rows if row.record is not None]
+    if len(readable) > back:
+        return readable[back]
+    if readable:
+        many = "is only one capture" if len(readable) == 1 else f"are only {len(readable)} captures"
+        raise ReportError(f"There {many} called {name!r}, so none is {name}~{back}.")
+    if rows:
+        raise ReportError(f"The capture {name!r} can't be used. {rows[0].problem}")
     return None
 
 
@@ -83,6 +89,14 @@ def _rows(store: Store) -> Iterator[Row]:
     while rows := store.list(offset=offset, limit=_PAGE).rows:
         yield from rows
         offset += _PAGE
+
+
+def _no_path(target: str) -> str:
+    return (
+        f"There is no {target}, neither a file nor a capture: give a capture's name or identifier (`jaxprof "
+        "list` tells both), or the path of a trace (*.xplane.pb or a directory with one) or of an Nsight "
+        "report (*.nsys-rep, *.qdstrm, *.sqlite)."
+    )
 
 
 def _nothing_called(store: Store, target: str) -> str:

@@ -27,6 +27,8 @@ class Report:
     record: Record
     directory: Path
     in_store: bool
+    path: Path
+    """What was read: a file, or the capture's directory."""
 
     def to_json(self) -> dict[str, Any]:
         """Give the record as plain values, and where its files lie."""
@@ -50,7 +52,7 @@ def report(store: Store, target: str) -> Report:
     if found.record is None:
         return _of_path(Path(os.path.abspath(found.path)))  # noqa: PTH100 (resolve() would follow links)
     if "timeline" in found.record.summary:
-        return Report(found.record, found.path, found.in_store)
+        return Report(found.record, found.path, found.in_store, found.path)
     return _of_capture(found, found.record)
 
 
@@ -58,19 +60,19 @@ def _of_capture(found: Found, record: Record) -> Report:
     traces = [found.path / file.path for file in record.files if file.path.endswith(ENDINGS)]
     reports = [path for path in traces if path.name.endswith(".sqlite")]  # the export of a report beside it
     if not traces:
-        return Report(record, found.path, found.in_store)
+        return Report(record, found.path, found.in_store, found.path)
     try:
         examined = examine(reports or traces)
     except ReportError as error:  # what its record says still holds
         record = replace(record, notices=(*record.notices, f"There are no findings. {error}"))
-        return Report(record, found.path, found.in_store)
+        return Report(record, found.path, found.in_store, found.path)
     record = replace(
         record,
         findings=tuple(examined.findings),
         summary=examined.summary_with(record.summary),
         notices=tuple(dict.fromkeys((*record.notices, *examined.notices))),
     )
-    return Report(record, found.path, found.in_store)
+    return Report(record, found.path, found.in_store, found.path)
 
 
 def _of_path(path: Path) -> Report:
@@ -91,7 +93,7 @@ def _of_path(path: Path) -> Report:
         notices=tuple(examined.notices),
         findings=tuple(examined.findings),
     )
-    return Report(record, directory, False)
+    return Report(record, directory, False, path)
 
 
 def _file(path: Path, directory: Path, size_bytes: int) -> CaptureFile:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from .build import merge
 from .files import Kind, find
-from .model import ReadError, Timeline
+from .model import File, ReadError, Source, Timeline
 from .xplane import read_xplane
 
 __all__ = ["ReadError", "Timeline", "read"]
@@ -21,22 +22,30 @@ def read(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Ti
     """Read what was recorded of one run: a trace, a report, a directory, or the files of several processes.
 
     A directory is a session's (`plugins/profile/<session>`), or any above it that holds one session or one
-    report. Raises ReadError, a sentence that names the file and says why it can't be read.
+    report. Of several files those that can't be read are listed as incomplete, with a notice. Raises
+    ReadError, a sentence that names the file and says why it can't be read, where none can.
     """
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-    files = find(Path(path) for path in given)
-    if len(files) == 1:
-        return _read_one(*files[0])
+    found = find(Path(path) for path in given)
+    timeline = _read_one(*found.files[0]) if len(found.files) == 1 else _read_several(found.files)
+    return replace(timeline, notices=(*found.notices, *timeline.notices)) if found.notices else timeline
+
+
+def _read_several(files: Iterable[tuple[Path, Kind]]) -> Timeline:
     timelines: list[Timeline] = []
     problems: list[str] = []
+    unread: list[File] = []
     for path, kind in files:
         try:
             timelines.append(_read_one(path, kind))
         except ReadError as error:
             problems.append(str(error))
+            source = Source.XPLANE if kind is Kind.XPLANE else Source.NSIGHT
+            unread.append(File(str(path), source, path.stat().st_size, "", complete=False))
     if not timelines:
         raise ReadError(" ".join(problems))
-    return merge(timelines, problems)
+    merged = merge(timelines, problems)
+    return replace(merged, files=(*merged.files, *unread)) if unread else merged
 
 
 def _read_one(path: Path, kind: Kind) -> Timeline:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -30,11 +32,20 @@ class Kind(StrEnum):
     REPORT = "nsys-rep"
 
 
-def find(paths: Iterable[Path]) -> list[tuple[Path, Kind]]:
-    """Find the files to read, each once, in order. Raises ReadError."""
+@dataclass(frozen=True)
+class Found:
+    """The files to read, each once, in order; `notices` are sentences about those that were passed over."""
+
+    files: list[tuple[Path, Kind]]
+    notices: list[str]
+
+
+def find(paths: Iterable[Path]) -> Found:
+    """Find the files of one run. Raises ReadError."""
     found: dict[Path, tuple[Path, Kind]] = {}
+    notices: list[str] = []
     for path in paths:
-        for file in _files_of(path):
+        for file in _files_of(path, notices):
             found.setdefault(file.resolve(), (file, _kind(file)))
     if not found:
         raise ReadError("There is nothing to read: give a trace (*.xplane.pb), a report, or a directory.")
@@ -43,13 +54,13 @@ def find(paths: Iterable[Path]) -> list[tuple[Path, Kind]]:
             f"{_listed(file for file, _ in found.values())} can't be read as one run: traces of JAX and "
             "reports of Nsight Systems go by different clocks. Read one kind at a time."
         )
-    return list(found.values())
+    return Found(list(found.values()), notices)
 
 
-def _files_of(path: Path) -> list[Path]:
+def _files_of(path: Path, notices: list[str]) -> list[Path]:
     try:
         if path.is_dir():
-            return _in_directory(path)
+            return _in_directory(path, notices)
         if not path.exists():
             raise ReadError(f"{path} does not exist. Give a trace (*.xplane.pb), a report, or a directory.")
     except OSError as error:
@@ -57,8 +68,8 @@ def _files_of(path: Path) -> list[Path]:
     return [path]
 
 
-def _in_directory(directory: Path) -> list[Path]:
-    """The files of the one run below a directory."""
+def _in_directory(directory: Path, notices: list[str]) -> list[Path]:
+    """The files of the one run below a directory; adds a notice of what else lies there."""
     traces: dict[Path, list[Path]] = {}
     reports: list[Path] = []
     unreadable: list[Path] = []
@@ -82,9 +93,14 @@ def _in_directory(directory: Path) -> list[Path]:
             f"{directory} holds the traces of {len(traces)} sessions, which are no one run: give one of "
             f"{_listed(traces)}."
         )
-    if traces:
-        return next(iter(traces.values()))
     reports = _without_exports(reports)
+    if traces:
+        if reports:
+            notices.append(
+                f"Not read, though it lies in {directory} too: {_listed(reports)}. "
+                "A report of Nsight Systems goes by another clock than a trace: give it by itself."
+            )
+        return next(iter(traces.values()))
     if len(reports) > 1:
         raise ReadError(f"{directory} holds {len(reports)} reports: give one of {_listed(reports)}.")
     if not reports:
@@ -116,9 +132,22 @@ def _listed(paths: Iterable[Path]) -> str:
     return ", ".join(listed[:5]) + more
 
 
+def _check_is_file(file: Path) -> None:
+    """Refuse a pipe, which whoever opened it would wait for, and in which no place can be found again."""
+    mode = file.stat().st_mode
+    if stat.S_ISREG(mode):
+        return
+    what = "a pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
+    raise ReadError(
+        f"{file} is {what}, and a trace or report is read from a file: write it to one first "
+        "(xz -dc x.xplane.pb.xz > x.xplane.pb)."
+    )
+
+
 def _kind(file: Path) -> Kind:
     """Tell a file's kind by its first bytes, which a name can't change, else by its name."""
     try:
+        _check_is_file(file)
         with file.open("rb") as opened:
             head = opened.read(16)
     except OSError as error:

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -14,9 +15,10 @@ import pytest
 
 from jupyterlab_jaxprof.captures import Store
 from jupyterlab_jaxprof.cli import main
-from jupyterlab_jaxprof.reports import pattern_ids
+from jupyterlab_jaxprof.reports import pattern_ids, unseen
 from tests.cli.conftest import add_diagnosed, add_timing, add_trace
 from tests.support.captures import unpacked
+from tests.support.findings import timeline
 
 COMMAND = [sys.executable, "-m", "jupyterlab_jaxprof.cli"]
 ROOT = Path(__file__).parents[2]
@@ -58,6 +60,18 @@ def test_fail_on(store: Store, capsys: pytest.CaptureFixture[str], patterns: str
     assert ("host-starves-device" in err) == bool(expected)
 
 
+def test_what_a_recorder_cant_tell_is_not_taken_for_well(
+    store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blind = timeline() | {"blind": ["devices"]}
+    add_diagnosed(store, "cpu", timeline=blind)
+    status, _, err = run(capsys, "report", "cpu", "--fail-on", "device-idle,sync-*,recompilation")
+    assert status == 0
+    assert "can't tell device-idle, sync-every-step: the recorder did not see the devices." in err
+    assert run(capsys, "report", "cpu", "--fail-on", "recompilation,nothing-wrong")[2] == ""
+    assert set(unseen(["devices", "graphs", "host", "compiles", "allocator"])) < set(pattern_ids())
+
+
 def test_what_is_well_fails_nothing(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "report", str(unpacked("gpu_bound.xplane.pb")), "--fail-on", "*")[0] == 0
 
@@ -70,6 +84,7 @@ def test_what_is_well_fails_nothing(store: Store, capsys: pytest.CaptureFixture[
         (("report", "known", "--fail-on", "recompilatoin"), "Did you mean recompilation?"),
         (("report", "known", "--fail-on", ""), "--fail-on names no finding"),
         (("report", "known", "--html", "/proc/nowhere/x.html"), "can't be written"),
+        (("report", "x/y"), "neither a file nor a capture"),
         (("explain", "host-starves-devices"), "Did you mean host-starves-device?"),
         (("explain", "../README"), "No finding is called"),
         (("compare", "known", "a timing"), "compares timings"),
@@ -89,8 +104,12 @@ def test_what_can_not_be_done_is_a_sentence_and_status_2(
 
 
 @pytest.mark.parametrize(
-    "arguments", [(), ("reprt",), ("report",), ("compare", "a"), ("list", "-n", "0"), ("--no",)]
-)
+    "arguments",
+    [
+        (), ("reprt",), ("report",), ("compare", "a"), ("list", "-n", "0"), ("--no",),
+        ("report", "a", "--html", ""), ("report", "a", "--html", "-"),
+    ],
+)  # fmt: skip
 def test_wrong_arguments_are_status_2(arguments: tuple[str, ...]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)
@@ -195,6 +214,24 @@ def test_a_reader_that_goes_early_is_no_error(store: Store) -> None:
         assert b"Traceback" not in err
         assert b"Broken" not in err
         assert process.returncode == (1 if "report" in arguments else 0), "the status is still the report's"
+
+
+def test_an_output_that_takes_nothing_is_a_sentence_and_status_2(store: Store) -> None:
+    add_diagnosed(store, "run")
+    command = shlex.join(COMMAND)
+    for ending, said in (
+        (
+            "report run >/dev/full",
+            b"jaxprof report: Standard output can't be written: No space left on device.\n",
+        ),
+        ("report run --json >&-", b"jaxprof report: Nothing can be written: standard output is closed.\n"),
+        ("--help >/dev/full", b"jaxprof: Standard output can't be written: No space left on device.\n"),
+        ("report run >&- 2>&-", b""),
+    ):
+        done = subprocess.run(
+            ["/bin/sh", "-c", f"{command} {ending}"], env=environment(), capture_output=True, check=False
+        )
+        assert (done.returncode, done.stderr) == (2, said)
 
 
 def test_a_terminal_without_utf8(store: Store) -> None:

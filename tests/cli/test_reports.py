@@ -67,6 +67,22 @@ def test_a_capture_of_the_store_is_found_by_name_and_identifier(store: Store) ->
     assert store.get(newest).findings == (), "a report changes nothing"
 
 
+def test_the_capture_before_and_one_whose_name_looks_like_a_path(store: Store) -> None:
+    first, second, tilde = (add_diagnosed(store, name) for name in ("a/b", "a/b", "a/b~1"))
+    assert report(store, "a/b").record.id == second
+    assert report(store, "a/b~1").record.id == tilde, "a name that is there is meant before any other"
+    store.delete(tilde)
+    assert report(store, "a/b~1").record.id == first
+    with pytest.raises(ReportError, match=r"only 2 captures called 'a/b', so none is a/b~2"):
+        report(store, "a/b~2")
+    with pytest.raises(ReportError, match="Both are"):
+        compare(store, "a/b", second)
+    with pytest.raises(ReportError, match=r"`a/b~1` is the one before"):
+        compare(store, "a/b", "a/b~0")
+    with pytest.raises(ReportError, match="Both are"):
+        compare(store, *[str(unpacked("healthy.xplane.pb"))] * 2)
+
+
 def test_what_was_diagnosed_when_it_was_taken_is_not_read_again(store: Store) -> None:
     add_diagnosed(store, "known")
     found = report(store, "known")
@@ -126,10 +142,13 @@ def test_a_cut_off_trace_is_reported_as_far_as_it_goes(store: Store, tmp_path: P
     content = path.read_bytes()
     path.chmod(0o600)
     path.write_bytes(content[:-100])
-    found = report(store, str(path))
-    assert found.record.status is Status.PARTIAL
-    assert found.record.reason
-    assert found.record.notices
+    unpacked_to(tmp_path / "run", "two_hosts_r0.xplane.pb")
+    (tmp_path / "run" / "other.xplane.pb").write_bytes(content[:1000])
+    for target in (path, tmp_path / "run"):
+        found = report(store, str(target))
+        assert found.record.status is Status.PARTIAL
+        assert found.record.reason
+        assert found.record.notices
 
 
 def test_a_damaged_capture_is_said_to_be_damaged(store: Store) -> None:
@@ -171,9 +190,9 @@ def test_before_and_after_are_compared_by_step(store: Store) -> None:
     assert "<script" not in compared.html(found)
 
 
-def test_the_same_trace_twice_has_no_difference(store: Store) -> None:
-    path = str(unpacked("gpu_bound.xplane.pb"))
-    found = compare(store, path, path)
+def test_the_same_trace_twice_has_no_difference(store: Store, tmp_path: Path) -> None:
+    copy = unpacked_to(tmp_path, "gpu_bound.xplane.pb")
+    found = compare(store, str(unpacked("gpu_bound.xplane.pb")), str(copy))
     assert found.steps["verdict"] == "alike"
     assert {row["change_ms"] for row in found.kernels} == {0.0}
     assert found.differences == []

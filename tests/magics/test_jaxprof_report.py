@@ -42,9 +42,10 @@ def test_the_card_of_a_capture_and_of_any_trace(shell: Shell, store: Store) -> N
 
 
 def test_json_for_programs(shell: Shell, store: Store) -> None:
-    add_diagnosed(store, "run")
+    for _ in range(2):
+        add_diagnosed(store, "run")
     assert json.loads(shell.run("%jaxprof report run --json").text)["findings"][1]["level"] == "note"
-    compared = json.loads(shell.run("%jaxprof compare run run --json").text)
+    compared = json.loads(shell.run("%jaxprof compare run~1 run --json").text)
     assert compared["steps"]["verdict"] == "alike"
 
 

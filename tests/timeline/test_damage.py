@@ -138,8 +138,21 @@ def test_a_directory_with_one_session(tmp_path):
         assert [Path(file.path).name for file in timeline.files] == ["a.xplane.pb", "b.xplane.pb"]
     (session / "b.xplane.pb").write_bytes(b"nothing")
     timeline = read(str(session))
-    assert len(timeline.files) == 1
+    assert [file.complete for file in timeline.files] == [True, False]
     assert "b.xplane.pb is no trace" in timeline.notices[0]
+    unpacked_to(tmp_path, "nsys_gpu_bound.sqlite")
+    timeline = read(tmp_path)
+    assert "nsys_gpu_bound.sqlite" not in [Path(file.path).name for file in timeline.files]
+    assert timeline.notices[0].startswith("Not read, though it lies in ")
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "x.xplane.pb")
+    for path in (tmp_path, tmp_path / "x.xplane.pb"):
+        with pytest.raises(ReadError, match=r"x\.xplane\.pb is a pipe"):
+            read(path)
+    with pytest.raises(ReadError, match="is a device"):
+        read("/dev/zero")
 
 
 def test_directories_that_are_no_one_run(tmp_path):
