@@ -1,6 +1,6 @@
 """The program that nsys runs: the notebook's variables made again, the body warmed up, then recorded.
 
-    python -P -m jupyterlab_jaxprof.nsight.child SPEC EVENTS LIFE OUT ERR
+    main([SPEC, EVENTS, LIFE, OUT, ERR])
 
 All five are inherited descriptors: what to do (JSON), where to tell of it (JSON lines), one whose end of file
 means that whoever waits is gone, and where the body's output goes. Nothing here prints.
@@ -286,7 +286,3 @@ def _environment() -> dict[str, Any]:
                 for device in jax.local_devices()
             ]
     return said
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -28,7 +28,7 @@ from .flags import Flags
 from .gather import Gathered, gather
 from .outcome import judge
 from .session import Ran, Session
-from .surroundings import PACKAGE_PARENT, split, with_xla_flags
+from .surroundings import environments
 
 #: nsys makes sockets below its temporary directory, whose paths may have some 100 characters.
 _LONGEST = 60
@@ -121,23 +121,12 @@ class Run:
         jax_cache: str,
         back: Path | None,
     ) -> Ran:
-        first, later = split(os.environ)
-        first |= held.variables(os.environ)
+        first, later = environments(os.environ, program.graphs)
+        first |= held.variables(os.environ) | {"TMPDIR": str(self._temporary)}
         for name in memory.UNSET:
             first.pop(name, None)
-        first |= {
-            "TMPDIR": str(self._temporary),
-            "PYTHONPATH": os.pathsep.join(filter(None, [str(PACKAGE_PARENT), first.get("PYTHONPATH")])),
-            "PYTHONUNBUFFERED": "1",
-            "MPLBACKEND": "Agg",
-            "XLA_FLAGS": with_xla_flags(os.environ, program.graphs),
-        }
         if jax_cache:
             first.setdefault("JAX_COMPILATION_CACHE_DIR", jax_cache)
-        for name in ("PYTHONPATH", "TMPDIR"):  # the program gets its own back
-            if name in os.environ:
-                later[name] = os.environ[name]
-        later.pop("MPLBACKEND", None)
         spec: dict[str, Any] = {
             "carried": str(carried),
             "codes": base64.b64encode(marshal.dumps(list(program.codes))).decode(),
@@ -146,7 +135,7 @@ class Run:
             "steps": program.steps,
             "warm_up": program.warm_up,
             "environment": later,
-            "unset": [name for name in ("PYTHONPATH", "TMPDIR", "PYTHONUNBUFFERED") if name not in later],
+            "unset": [name for name in ("TMPDIR", "PYTHONUNBUFFERED") if name not in later],
             "jax_cache": jax_cache,
             "return": list(program.returned),
             "back": str(back / "values") if back is not None else "",

@@ -32,6 +32,11 @@ _TURN_S = 0.1
 _LINGER_S = 2.0
 _MOST_SAID = 400
 _SWEEPS = 100
+#: At the end of the path, where it shadows nothing; the notebook's own path is set later.
+_BOOTSTRAP = (
+    f"import sys; sys.path.append({str(Path(__file__).parents[2])!r}); "
+    "from jupyterlab_jaxprof.nsight.child import main; main(sys.argv[1:])"
+)
 #: Set in all that is started, so that it can be found should its guardian be killed.
 _MARK = "JAXPROF_RUN"
 _BAR = re.compile(r"\[\d+/\d+\] \[.*%")
@@ -399,4 +404,4 @@ class _Pipes:
 
 def _program(descriptors: Descriptors) -> list[str]:
     numbers = [str(number) for number in descriptors.all()]
-    return [sys.executable, "-P", "-m", "jupyterlab_jaxprof.nsight.child", *numbers]
+    return [sys.executable, "-P", "-c", _BOOTSTRAP, *numbers]

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-PACKAGE_PARENT = Path(__file__).parents[2]
+_NO_GRAPHS = "--xla_gpu_enable_command_buffer="
 #: What programs need to start and to find their libraries, and what JAX and CUDA read.
 _NEEDED = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TZ|TERM|TMPDIR|LD_LIBRARY_PATH|VIRTUAL_ENV"
@@ -29,21 +29,24 @@ _LEFT_BY_TOOLS = re.compile(
 _CACHE_DAYS = 30.0
 
 
-def split(environ: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Divide variables into those to start with, and those that the program takes later."""
+def environments(environ: Mapping[str, str], graphs: bool) -> tuple[dict[str, str], dict[str, str]]:
+    """Divide variables into those to start with, and those that the program takes once it runs.
+
+    Without `graphs`, XLA runs kernels one by one, in none of its command buffers.
+    """
     first, later = dict[str, str](), dict[str, str]()
     for name, value in environ.items():
-        if _LEFT_BY_TOOLS.fullmatch(name):
-            continue
-        needed = _NEEDED.fullmatch(name) and not _SECRET.search(name)
-        (first if needed else later)[name] = value
+        if not _LEFT_BY_TOOLS.fullmatch(name):
+            needed = _NEEDED.fullmatch(name) and not _SECRET.search(name)
+            (first if needed else later)[name] = value
+    for name in ("TMPDIR", "PYTHONUNBUFFERED"):  # nsys's own differ
+        if name in environ:
+            later[name] = environ[name]
+    later.pop("MPLBACKEND", None)  # a notebook's draws into the notebook
+    first |= {"PYTHONUNBUFFERED": "1", "MPLBACKEND": "Agg"}
+    if not graphs:
+        first["XLA_FLAGS"] = f"{environ.get('XLA_FLAGS', '')} {_NO_GRAPHS}".strip()
     return first, later
-
-
-def with_xla_flags(environment: Mapping[str, str], graphs: bool) -> str:
-    """Give XLA_FLAGS; without graphs, with no command its buffers may hold."""
-    given = environment.get("XLA_FLAGS", "")
-    return given if graphs else f"{given} --xla_gpu_enable_command_buffer=".strip()
 
 
 def jax_cache(store_root: Path) -> tuple[str, str]:
