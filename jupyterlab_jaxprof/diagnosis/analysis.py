@@ -72,13 +72,13 @@ class Analysis:
 
     @cached_property
     def compiling(self) -> Intervals:
-        """When the leading process compiled."""
+        """When the leading thread compiled."""
         return self.host.compiling
 
     @cached_property
     def compiled(self) -> list[Compiled]:
         """The functions for which programs were made in the window."""
-        return compiled_functions(self.timeline, self.window, self.steps)
+        return compiled_functions(self.timeline, self.window, self.steps, self.host.thread)
 
     @cached_property
     def steady_ns(self) -> float:

@@ -13,7 +13,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from jupyterlab_jaxprof.timeline.intervals import NONE, Intervals, union
+from jupyterlab_jaxprof.timeline.intervals import NONE, Intervals, union, united
 from jupyterlab_jaxprof.timeline.model import CopyKind, DeviceOps, HostRanges, OpKind, Timeline
 
 from . import thresholds
@@ -80,10 +80,7 @@ class IdleTime:
 
     def of(self, *causes: Cause) -> Intervals:
         """Give the idle time of some causes."""
-        sets = [self.by_cause[cause] for cause in causes if cause in self.by_cause]
-        if len(sets) <= 1:
-            return sets[0] if sets else NONE
-        return union(np.concatenate([s.start_ns for s in sets]), np.concatenate([s.end_ns for s in sets]))
+        return united([self.by_cause[cause] for cause in causes if cause in self.by_cause])
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from jupyterlab_jaxprof.timeline.intervals import NONE, Intervals, union_of
 from jupyterlab_jaxprof.timeline.model import CopyKind, Floats, HostRanges, Numbers, RangeKind, Timeline
 
+from .compiles import leading
 from .window import StepTable, Window
 
 
@@ -80,7 +81,8 @@ class HostUse:
 
     `thread` is the one that leads: that of the steps, else the one that dispatches most; -1 where none does.
     What it did itself is in `compiling` to `python`; `staging` is any thread's, `background` is what other
-    threads have annotated. `working` and `python` are annotations and Python functions in which nothing is
+    threads have annotated or compiled (`compiling_beside`).
+    `working` and `python` are annotations and Python functions in which nothing is
     dispatched or read: around a dispatch the host may as well wait for the device, which nothing shows.
     `quiet` are the stretches in which the leading thread is seen to do none of these, cut at the ends of
     steps and annotations.
@@ -101,6 +103,7 @@ class HostUse:
     annotated: Intervals = NONE
     python: Intervals = NONE
     background: Intervals = NONE
+    compiling_beside: Intervals = NONE
     quiet: Intervals = NONE
     annotations: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     frames: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
@@ -206,8 +209,9 @@ def _use(
     handed = np.sort(np.concatenate([dispatch.start_ns, _reads(timeline, process)]))
     annotations, others, frames = _of_user(ranges, thread, rows, work, steps)
     working_frames = _without(ranges, frames, handed)
+    compiling, compiling_beside = _compiling(timeline, window, process, processes, thread)
     own_sets = {
-        "compiling": _compiling(timeline, window, process, processes),
+        "compiling": compiling,
         "callback": united(Work.CALLBACK, helping),
         "collecting": united(Work.COLLECTING, own),
         "sleep": united(Work.SLEEP, own),
@@ -223,7 +227,8 @@ def _use(
         thread=thread,
         staging=united(Work.STAGING, np.ones_like(own)),
         annotated=_united(ranges, annotations, window),
-        background=_united(ranges, others, window),
+        background=_united(ranges, others, window) | compiling_beside,
+        compiling_beside=compiling_beside,
         quiet=_quiet(own_sets.values(), ranges, annotations, steps, window),
         annotations=annotations,
         frames=frames,
@@ -267,11 +272,21 @@ def _quiet(
     return _cut(seen.gaps(window.start_ns, window.end_ns), np.concatenate(cuts))
 
 
-def _compiling(timeline: Timeline, window: Window, process: int, processes: NDArray[np.int64]) -> Intervals:
+def _compiling(
+    timeline: Timeline, window: Window, process: int, processes: NDArray[np.int64], thread: int
+) -> tuple[Intervals, Intervals]:
+    """When the leading thread of a process compiled, and when others did."""
     compiles = timeline.compiles
     if len(compiles) and len(processes):
-        compiles = compiles.take(processes[compiles.thread] == process)
-    return union_of(compiles.start_ns, compiles.duration_ns).clip(window.start_ns, window.end_ns)
+        own = leading(timeline, thread)
+        of_process = processes[compiles.thread] == process
+    else:
+        own = of_process = np.ones(len(compiles), dtype=np.bool_)
+    sets = (compiles.take(of_process & own), compiles.take(of_process & ~own))
+    own_time, others = (
+        union_of(rows.start_ns, rows.duration_ns).clip(window.start_ns, window.end_ns) for rows in sets
+    )
+    return own_time, others
 
 
 def _launching(timeline: Timeline, thread: int, window: Window) -> Intervals:

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jupyterlab_jaxprof.timeline.intervals import Intervals
 from jupyterlab_jaxprof.timeline.model import Floats
 
 from . import thresholds
 from .analysis import Analysis
+from .compiles import Compiled, from_cache
 from .gaps import Cause, who
 from .units import milliseconds, names
 from .window import StepTable
@@ -119,20 +121,28 @@ def _slowest(analysis: Analysis, steps: StepTable) -> list[dict[str, Any]]:
 def _why(analysis: Analysis, steps: StepTable, index: int, middle: int) -> str:
     """Say what one step has more of than the middle one: the thing that differs most."""
     starts, ends = steps.start_ns[[index, middle]], steps.end_ns[[index, middle]]
+    bounds = float(starts[0]), float(ends[0])
     more = _differences(analysis, starts, ends)
     what = max(more, key=lambda key: more[key])
     extra = float(ends[0] - starts[0] - (ends[1] - starts[1]))
     if more[what] < thresholds.NAMING_SHARE * extra:
+        beside = analysis.host.compiling_beside.covered(*bounds)
+        if float(beside) >= thresholds.NAMING_SHARE * float(ends[0] - starts[0]):
+            return "Another thread compiled meanwhile; nothing else that the trace shows was much different."
         return "Nothing that the trace shows was much different."
     longer = milliseconds(more[what])
     if what == "compile":
-        inside = [
-            one.function
-            for one in analysis.compiled
-            if _any_within(analysis, np.concatenate([one.first, one.again]), starts[0], ends[0])
+        # All of it, as the findings tell it: not what is more of it than in the middle step
+        whole = milliseconds(float(analysis.compiling.covered(starts[:1], ends[:1])[0]))
+        made = [
+            (one.function, rows) for one in analysis.compiled if len(rows := _within(analysis, one, *bounds))
         ]
-        functions = names([name for name in inside if name])
-        return f"{longer} of compiling" + (f": {functions}." if functions else ".")
+        functions = names([name for name, _ in made if name])
+        cached = bool(made) and bool(
+            from_cache(analysis.timeline, np.concatenate([rows for _, rows in made])).all()
+        )
+        how = "of taking programs from the cache" if cached else "of compiling"
+        return f"{whole} {how}" + (f": {functions}." if functions else ".")
     if not analysis.devices:
         return f"`{what}` took {longer} longer."
     texts = {
@@ -177,9 +187,11 @@ def _annotations(analysis: Analysis, starts: Floats, ends: Floats) -> dict[str, 
     }
 
 
-def _any_within(analysis: Analysis, rows: Any, start_ns: float, end_ns: float) -> bool:
-    starts = analysis.timeline.compiles.start_ns[rows]
-    return bool(((starts >= start_ns) & (starts < end_ns)).any())
+def _within(analysis: Analysis, one: Compiled, start_ns: float, end_ns: float) -> NDArray[np.intp]:
+    """The compiles of a function that went on in some time."""
+    rows, table = np.concatenate([one.first, one.again]), analysis.timeline.compiles
+    done = table.start_ns[rows] + table.duration_ns[rows]
+    return rows[(done > start_ns) & (table.start_ns[rows] < end_ns)]
 
 
 def _named(analysis: Analysis, start_ns: float, end_ns: float) -> str:

@@ -26,6 +26,9 @@ FEWEST_STEPS = 3
 #: Compiles of one function that lie within less of the window are those of a program that starts.
 RECOMPILING_SPREAD_SHARE = 0.5
 
+#: A function of a name that was compiled so often after the first is hardly several functions.
+SURELY_AGAIN = 2
+
 #: A name must cover so much of some time to stand for it; of those that cover nearly as much as the best,
 #: the innermost tells most.
 NAMING_SHARE = 0.3

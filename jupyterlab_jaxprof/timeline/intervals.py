@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -118,3 +119,10 @@ def union_of(start_ns: ArrayLike, duration_ns: ArrayLike) -> Intervals:
 
 
 NONE = Intervals(np.zeros(0), np.zeros(0))
+
+
+def united(sets: Sequence[Intervals]) -> Intervals:
+    """Unite any number of sets."""
+    if len(sets) <= 1:
+        return sets[0] if sets else NONE
+    return union(np.concatenate([s.start_ns for s in sets]), np.concatenate([s.end_ns for s in sets]))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jupyterlab_jaxprof.diagnosis import Level, diagnose, patterns
+from jupyterlab_jaxprof.diagnosis import Finding, Level, diagnose, patterns
 from jupyterlab_jaxprof.timeline.model import CopyKind, Phase, Source
 from tests.diagnosis.conftest import found
 from tests.support.timelines import WORKER, Scene, loop
@@ -64,7 +64,64 @@ class TestCompiling:
         scene = Scene()
         dispatches = loop(scene, 4, dispatch_us=30_000)
         scene.compile(dispatches[0] + 100, 20_000, "train_step", Phase.CACHE_READ)
-        assert "from the cache" in found(scene)["first-call-compile"].title
+        finding = found(scene)["first-call-compile"]
+        assert "from the persistent cache" in finding.title
+        assert "20.0 ms tracing, lowering and reading" in finding.evidence[1]
+        assert not any("jax_compilation_cache_dir" in advice for advice in finding.next)
+
+    @staticmethod
+    def called(function: str, compiled_in: list[int], *, besides: bool) -> dict[str, Finding]:
+        """A function that is called in each step; in some steps a compile is in that call, or in another."""
+        scene = Scene()
+        for step in range(8):
+            start = 1000 + 50_000 * step
+            if step not in compiled_in or besides:
+                scene.dispatch(start, 100, function)
+            if step in compiled_in:
+                scene.dispatch(start + 200, 30_000, function)
+                scene.compile(start + 300, 29_000, function)
+            scene.kernel(start + 40_000, 5000)
+            scene.step(start, 49_000, step)
+        return found(scene)
+
+    @pytest.mark.parametrize("function", ["train_step", "<lambda>"])
+    def test_a_call_besides_the_usual_ones_is_another_function_s_first(self, function: str) -> None:
+        findings = self.called(function, [4], besides=True)
+        assert "recompilation" not in findings
+        assert "another function of that name" in findings["first-call-compile"].evidence[0]
+        # but not where it happens again and again
+        assert "recompilation" in self.called(function, [3, 4, 5], besides=True)
+
+    def test_a_lambda_compiled_once_more_may_be_another_one(self) -> None:
+        finding = self.called("train_step", [4], besides=False)["recompilation"]
+        assert "was compiled again once between steps" in finding.title
+        finding = self.called("<lambda>", [4], besides=False)["recompilation"]
+        assert finding.level is Level.NOTE
+        assert "another function of that name" in finding.title
+        assert any("%%jaxtime" in advice for advice in finding.next)
+        finding = self.called("<lambda>", [4, 6], besides=False)["recompilation"]
+        assert "compiled again 2 times" in finding.title
+
+    def test_what_another_thread_compiles_holds_no_step_up(self) -> None:
+        scene = Scene()
+        loop(scene, 8, device_us=20_000)
+        for start in (2000, 50_000, 90_000):
+            scene.compile(start, 30_000, "other", thread=WORKER)
+        findings = found(scene)
+        assert not {"recompilation", "first-call-compile"} & set(findings)
+        assert "nothing-wrong" in findings
+
+    def test_a_step_s_compiling_is_told_by_one_number(self) -> None:
+        scene = Scene()
+        end = loop(scene, 6)[-1] + 6000
+        scene.dispatch(end, 41_000)
+        scene.compile(end + 100, 30_000, "train_step")
+        scene.compile(end + 31_000, 9_000, "helper")
+        scene.step(end, 42_000, 6)
+        diagnosis = diagnose(scene.timeline())
+        first = next(one for one in diagnosis.findings if one.id == "first-call-compile")
+        assert "39.0 ms of compiling" in diagnosis.summary["steps"]["slowest"][0]["why"]
+        assert "of which 39.0 ms compiling" in first.evidence[-1]
 
 
 class TestHostBound:

@@ -139,9 +139,14 @@ class Scene:
         self._add(Steps, start_us, duration_us, thread=thread, name=name, number=number)
 
     def compile(
-        self, start_us: float, duration_us: float, function: str, phase: Phase = Phase.COMPILE
+        self,
+        start_us: float,
+        duration_us: float,
+        function: str,
+        phase: Phase = Phase.COMPILE,
+        thread: int = MAIN,
     ) -> None:
-        self._add(Compiles, start_us, duration_us, thread=MAIN, phase=phase, function=function)
+        self._add(Compiles, start_us, duration_us, thread=thread, phase=phase, function=function)
 
     def memory(
         self, time_us: float, in_use_bytes: int, limit_bytes: int = 100_000_000_000, peak_bytes: int = 0

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from jupyterlab_jaxprof.timeline.intervals import Intervals
-from jupyterlab_jaxprof.timeline.model import Phase
+from jupyterlab_jaxprof.timeline.intervals import united
 
 from ..analysis import Analysis
-from ..compiles import Compiled
+from ..compiles import Compiled, from_cache
 from ..finding import Finding, Level
 from ..thresholds import NOTE_SHARE, PROBLEM_SHARE
 from ..units import count, milliseconds, names, percent
@@ -19,62 +19,88 @@ ID = "first-call-compile"
 def find(analysis: Analysis) -> list[Finding]:
     """Tell what compiling took that was for the first time."""
     compiled = analysis.compiled
-    again = Intervals(np.zeros(0), np.zeros(0))
-    for one in compiled:
-        again = again | one.again_time
     first = [one for one in compiled if len(one.first)]
-    time = analysis.compiling - again
-    lost_ns = time.total_ns
-    share = analysis.share(lost_ns)
+    time = analysis.compiling - united([one.again_time for one in compiled])
+    share = analysis.share(time.total_ns)
     if not first or share < NOTE_SHARE:
         return []
-    programs = sum(len(one.first) for one in first)
     functions = _longest_first(analysis, first)
-    where = _where(analysis, first)
-    cached = _from_cache(analysis, first)
+    cached = from_cache(analysis.timeline, np.concatenate([one.first for one in first]))
     several = len(functions) > 1
     calls, were = ("first calls", "were") if several else ("first call", "was")
-    how = "took programs from the cache" if cached else f"{were} compiled"
-    title = (
-        f"The {calls} of {names(functions, 2)} {how} in {where}: {milliseconds(lost_ns)}, {percent(share)} "
-        "of the time"
-    )
-    made = "read from the persistent cache" if cached else "compiled for the first time"
-    evidence = [
-        f"{count(programs, 'program')} {made}; none of these functions had run before in this trace, so "
-        "they are first calls, not recompilations.",
-        *_step_evidence(analysis, time),
-    ]
+    how = "took programs from the persistent cache" if cached.all() else f"{were} compiled"
     return [
         Finding(
             id=ID,
-            title=title,
+            title=f"The {calls} of {names(functions, 2)} {how} in {_where(analysis, first)}: "
+            f"{milliseconds(time.total_ns)}, {percent(share)} of the time",
             level=Level.PROBLEM if share >= PROBLEM_SHARE else Level.NOTE,
-            lost_ms=lost_ns / 1e6,
+            lost_ms=time.total_ns / 1e6,
             share=share,
-            evidence=evidence,
-            ranges=analysis.longest(time, "compiling"),
+            evidence=[*_what(first, cached), *_step_evidence(analysis, all_cached=bool(cached.all()))],
+            ranges=analysis.longest(time, "taking programs from the cache" if cached.all() else "compiling"),
             meaning="JAX traces, lowers and compiles a function when it is first called with some shapes "
             "and types. It is paid once a process; later calls reuse the program. Times of this capture "
-            "that include it say little about a long run.",
+            "that include it say little about a long run."
+            if not cached.all()
+            else "The persistent cache did its part: nothing was compiled. Tracing and lowering a function "
+            "and "
+            "reading its program are still paid once a process, and times of this capture include them.",
             next=[
-                f"Call {names(functions, 1)} once before the part that you trace, and wait for its result "
-                "with `jax.block_until_ready`.",
-                "Keep compiled programs between processes: "
-                '`jax.config.update("jax_compilation_cache_dir", "/path/to/cache")`.',
+                f"Call {names(functions, len(functions) if several and len(functions) <= 3 else 2)} once "
+                "before "
+                "the part that you trace, and wait for the result with `jax.block_until_ready`.",
+                *_cache_advice(cached),
             ],
         )
     ]
 
 
-def _from_cache(analysis: Analysis, first: list[Compiled]) -> bool:
-    """Whether all these programs were read from the persistent cache."""
-    table = analysis.timeline.compiles
-    read = table.take(table.phase == Phase.CACHE_READ)
-    rows = np.concatenate([one.first for one in first])
-    starts, ends = table.start_ns[rows], table.start_ns[rows] + table.duration_ns[rows]
-    inside = np.searchsorted(read.start_ns, ends) - np.searchsorted(read.start_ns, starts)
-    return bool(np.all((inside > 0) | (table.phase[rows] == Phase.CACHE_READ)))
+def _cache_advice(cached: NDArray[np.bool_]) -> list[str]:
+    if not cached.any():
+        return [
+            "Keep compiled programs between processes: "
+            '`jax.config.update("jax_compilation_cache_dir", "/path/to/cache")`.'
+        ]
+    if cached.all():
+        return []
+    return [
+        "The persistent cache is on, and these programs were not in it: they are new, were compiled faster "
+        "than "
+        "`jax_persistent_cache_min_compile_time_secs`, or differ in shapes, flags or versions."
+    ]
+
+
+def _what(first: list[Compiled], cached: NDArray[np.bool_]) -> list[str]:
+    """What was made, and how it is known to be for the first time."""
+    besides = [one for one in first if len(one.besides)]
+    new = sum(len(one.first) - len(one.besides) for one in first)
+    made = "read from the persistent cache" if cached.all() else "compiled for the first time"
+    lines: list[str] = []
+    if new:
+        few = (
+            "this function had"
+            if sum(len(one.first) > len(one.besides) for one in first) == 1
+            else ("none of these functions had")
+        )
+        not_run = "not run before in this trace" if few.startswith("this") else "run before in this trace"
+        kind = (
+            "so it is a first call, no recompilation"
+            if new == 1
+            else ("so they are first calls, not recompilations")
+        )
+        lines.append(f"{count(new, 'program')} {made}; {few} {not_run}, {kind}.")
+    if cached.any() and not cached.all():
+        lines.append(f"{np.count_nonzero(cached)} of them came from the persistent cache.")
+    lines += [
+        f"`{one.function or 'a function'}` had run before by that name, but this call came besides its "
+        "usual ones: "
+        "it is another function of that name, or the same one called with other shapes as well (`%%jaxtime` "
+        "tells "
+        "which)."
+        for one in besides[:3]
+    ]
+    return lines
 
 
 def _longest_first(analysis: Analysis, first: list[Compiled]) -> list[str]:
@@ -94,13 +120,19 @@ def _where(analysis: Analysis, first: list[Compiled]) -> str:
     return f"{len(steps)} of the steps"
 
 
-def _step_evidence(analysis: Analysis, time: Intervals) -> list[str]:
+def _step_evidence(analysis: Analysis, *, all_cached: bool) -> list[str]:
+    """The step with the most of it, by all that it compiled: the same number as its row among the slowest."""
     steps = analysis.steps
     if steps is None or len(steps) < 2:
         return []
-    inside = time.covered(steps.start_ns, steps.end_ns)
-    index = int(np.argmax(inside))
-    clean = analysis.compiling.covered(steps.start_ns, steps.end_ns) == 0
+    inside = analysis.compiling.covered(steps.start_ns, steps.end_ns)
+    made = np.concatenate([one.first for one in analysis.compiled])
+    first = np.searchsorted(steps.start_ns, analysis.timeline.compiles.start_ns[made], side="right") - 1
+    index = max(np.unique(first).tolist(), key=lambda step: inside[step])
+    if index < 0 or not inside[index]:
+        return []
+    clean = inside == 0
+    what = "tracing, lowering and reading" if all_cached else "compiling"
     typical = (
         f"; a step without compiling takes {milliseconds(float(np.median(steps.duration_ns[clean])))}"
         if clean.any()
@@ -108,5 +140,5 @@ def _step_evidence(analysis: Analysis, time: Intervals) -> list[str]:
     )
     return [
         f"Step {steps.number[index]} took {milliseconds(float(steps.duration_ns[index]))}, of which "
-        f"{milliseconds(float(inside[index]))} compiling{typical}."
+        f"{milliseconds(float(inside[index]))} {what}{typical}."
     ]

@@ -100,7 +100,11 @@ def _where(analysis: Analysis, pieces: Intervals) -> tuple[str, list[str]]:
         name = name or "Python's garbage collection"
     background = analysis.idle_ns(Cause.BACKGROUND)
     if background >= SMALL_PART * total:
-        evidence.append(f"{milliseconds(background)} of it only another thread was at work.")
+        compiled = pieces & host.compiling_beside
+        evidence.append(
+            f"{milliseconds(background)} of it only another thread was at work"
+            + (", and compiled." if compiled.total_ns >= 0.5 * background else ".")
+        )
     if not name:
         evidence.append(
             f"For {milliseconds(total)} the device rested and the host neither dispatched nor waited for "
