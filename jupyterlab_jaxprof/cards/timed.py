@@ -233,7 +233,7 @@ def _memory(summary: Data) -> Iterator[Block]:
     if programs:
         needs = ("argument_bytes", "output_bytes", "temporary_bytes")
         yield Table(
-            "What the programs need",
+            "What the programs need" + (", on each of their devices" if len(after) > 1 else ""),
             ["function", "arguments", "output", "temporary"],
             [
                 Row([str(program.get("name")), *(units.size(program.get(need)) for need in needs)])

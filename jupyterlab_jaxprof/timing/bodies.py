@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from jupyterlab_jaxprof.cell import Barrier, Cell, Run
 from jupyterlab_jaxprof.timing.holders import enclosed
 from jupyterlab_jaxprof.timing.lines import all_codes
+from jupyterlab_jaxprof.timing.spans import Span, covered_ns, within
 
 
 class Body(Protocol):
@@ -170,13 +171,13 @@ class Clock:
 
 
 class GcPauses:
-    """How long Python's garbage collector stopped the work between `with` and its end, in ns.
+    """When Python's garbage collector stopped the work between `with` and its end.
 
     The collector stays on: it is what frees the device memory of arrays in reference cycles.
     """
 
     def __init__(self) -> None:
-        self.total_ns = 0
+        self._spans: list[Span] = []
         self._began_ns = 0
 
     def __enter__(self) -> GcPauses:
@@ -186,9 +187,14 @@ class GcPauses:
     def __exit__(self, *_: object) -> None:
         gc.callbacks.remove(self._on_event)
 
+    def in_run_ns(self, run: Run) -> int:
+        """Give how much of a run they took: what fell into the waits around it is no part of it."""
+        return covered_ns(within(self._spans, (run.started_ns, run.done_ns)))
+
     def _on_event(self, phase: str, info: Mapping[str, int]) -> None:
         now_ns = time.perf_counter_ns()
         if phase == "start":
             self._began_ns = now_ns
-        else:
-            self.total_ns += now_ns - self._began_ns
+        elif self._began_ns:
+            self._spans.append((self._began_ns, now_ns))
+            self._began_ns = 0

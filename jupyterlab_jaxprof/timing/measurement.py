@@ -44,7 +44,7 @@ async def measure(
             run = await body.run()
         compiled = recorder.between(run.started_ns, run.done_ns)
         spent = phases(compiled, run.started_ns, run.done_ns)
-        result = TimedResult.of(name, run, pauses.total_ns, compiled, spent)
+        result = TimedResult.of(name, run, pauses.in_run_ns(run), compiled, spent)
         if moved is not None:
             result.transfers = moved.transfers
             result.notices += moved.notices

@@ -64,10 +64,16 @@ class HeldArray:
 
 @dataclass(frozen=True)
 class Program:
-    """What a compiled function needs on a device, in bytes."""
+    """What a compiled function needs on each device that it runs on, in bytes."""
 
     name: str
     needs: Mapping[str, int]
+
+    @property
+    def total_bytes(self) -> int:
+        """What it needs at once: arguments, output and temporary memory."""
+        parts = ("argument_bytes", "output_bytes", "temporary_bytes")
+        return sum(self.needs.get(part, 0) for part in parts) - self.needs.get("alias_bytes", 0)
 
     def to_dict(self) -> dict[str, Any]:
         """Give it as plain values."""
@@ -126,7 +132,7 @@ class MemoryWatch:
         `names` is the user's namespace, in which the holders of arrays are looked for; `compiles` is what has
         been compiled since; `used` are the values that the body used, jitted functions among them.
         """
-        report = report_now(names, _programs(compiles, used), self._is_new)
+        report = report_now(names, programs(compiles, used), self._is_new)
         report.before = self._before
         report.notices += _peak_notices(self._before, report.after)
         return report
@@ -213,41 +219,36 @@ def _peak_notices(before: Sequence[DeviceMemory], after: Sequence[DeviceMemory])
     return notices
 
 
-def _programs(compiles: Sequence[Compile], used: Mapping[str, Any]) -> list[Program]:
-    """List what was compiled, and the functions that were used and compiled before."""
-    found = {
-        entry.name: entry.memory for entry in compiles if entry.memory is not None and not entry.operation
-    }
+def programs(compiles: Sequence[Compile], used: Mapping[str, Any]) -> list[Program]:
+    """List the programs that are known to belong to a run, those that need most first.
+
+    They are what was compiled in it (operations outside of jit are programs too), and the functions that it
+    used and that had been compiled before. An operation compiled before is not seen.
+    """
+    compiled = [entry for entry in compiles if entry.memory is not None]
+    found = [Program(entry.name, entry.memory) for entry in compiled if entry.memory is not None]
+    names = {entry.name for entry in compiled if not entry.operation}
     for function in _jitted(used):
-        needs = LOG.history.memory_of(function)
+        name = str(getattr(function, "__name__", "function"))
+        needs = LOG.history.memory_of(function) if name not in names else None
         if needs is not None:
-            found.setdefault(str(getattr(function, "__name__", "function")), dict(needs))
-    return [Program(name, needs) for name, needs in found.items()]
+            found.append(Program(name, dict(needs)))
+    distinct = {(program.name, *sorted(program.needs.items())): program for program in found}
+    return sorted(distinct.values(), key=lambda program: -program.total_bytes)
 
 
 def largest_need_bytes(compiles: Sequence[Compile], used: Mapping[str, Any]) -> int | None:
-    """Give what the largest program that ran needs on a device: arguments, output and temporary memory.
+    """Give what the largest of the `programs` of a run needs on a device: arguments, output and temporary.
 
-    `compiles` is what was compiled for it, `used` are the values that it used. None where that is not known:
-    of a function that was compiled before for several shapes, nothing tells which program ran.
+    None where that is not known: of a function that was compiled before for several shapes, nothing tells
+    which program ran.
     """
-    found = [entry for entry in compiles if entry.memory is not None]
-    programs = [entry for entry in found if not entry.operation] or found
-    needs = [_total_bytes(entry.memory) for entry in programs if entry.memory is not None]
-    compiled = {entry.name for entry in programs}
+    compiled = {entry.name for entry in compiles if entry.memory is not None and not entry.operation}
     for function in _jitted(used):
-        if getattr(function, "__name__", "") in compiled or not LOG.history.knows(function):
-            continue
-        known = LOG.history.memory_of(function)
-        if known is None:
+        before = getattr(function, "__name__", "") not in compiled and LOG.history.knows(function)
+        if before and LOG.history.memory_of(function) is None:
             return None
-        needs.append(_total_bytes(known))
-    return max(needs, default=None)
-
-
-def _total_bytes(needs: Mapping[str, int]) -> int:
-    parts = ("argument_bytes", "output_bytes", "temporary_bytes")
-    return sum(needs.get(part, 0) for part in parts) - needs.get("alias_bytes", 0)
+    return max((program.total_bytes for program in programs(compiles, used)), default=None)
 
 
 def _jitted(used: Mapping[str, Any]) -> list[Callable[..., Any]]:

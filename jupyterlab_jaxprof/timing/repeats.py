@@ -170,7 +170,7 @@ class _Repeater:
                 self._told.add(notice)
                 self._repeats.notices.append(notice)
         if run.error is None:
-            return run, pauses.total_ns
+            return run, pauses.in_run_ns(run)
         if run.interrupted:
             raise _Stop(_INTERRUPTED, run.error)
         raise _Stop(

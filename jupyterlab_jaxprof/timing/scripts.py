@@ -64,11 +64,11 @@ class timer:
         self._transfers = TransferRecorder(places, ()) if transfers else None
         self._memory = memory
         self._watch: MemoryWatch | None = None
-        self._pauses = GcPauses()
         self._stack = ExitStack()
 
     def __enter__(self) -> timer:
         self.result = None
+        self._pauses = GcPauses()
         self._watch = MemoryWatch() if self._memory else None
         with ExitStack() as stack:
             stack.enter_context(self._recorder)
@@ -85,7 +85,7 @@ class timer:
         self._stack.close()
         compiled = self._recorder.between(run.started_ns, run.done_ns)
         spent = phases(compiled, run.started_ns, run.done_ns)
-        self.result = TimedResult.of(self._name, run, self._pauses.total_ns, compiled, spent)
+        self.result = TimedResult.of(self._name, run, self._pauses.in_run_ns(run), compiled, spent)
         if self._transfers is not None:
             self.result.transfers = self._transfers.transfers
             self.result.notices += self._transfers.notices

@@ -15,7 +15,13 @@ import pytest
 from jupyterlab_jaxprof.cell import barrier
 from jupyterlab_jaxprof.timing import time
 from jupyterlab_jaxprof.timing.holders import holders
-from jupyterlab_jaxprof.timing.memory import DeviceMemory, MemoryWatch, _peak_notices, report_now
+from jupyterlab_jaxprof.timing.memory import (
+    DeviceMemory,
+    MemoryWatch,
+    _peak_notices,
+    largest_need_bytes,
+    report_now,
+)
 
 
 def test_a_cpu_says_that_it_knows_nothing():
@@ -46,6 +52,21 @@ def test_programs_that_were_compiled_and_those_compiled_before():
         programs = time(body, memory=True).memory.programs
         assert [program.name for program in programs] == ["product"]
         assert programs[0].needs["argument_bytes"] == 64 * 64 * 4
+
+
+def test_operations_outside_of_jit_are_programs_too():
+    @jax.jit
+    def small(x):
+        return x + 1
+
+    def body():
+        return jnp.zeros((307, 1000)), small(jnp.ones(3))
+
+    result = time(body, memory=True)
+    programs = [(program.name, program.needs["output_bytes"]) for program in result.memory.programs]
+    assert ("small", 3 * 4) in programs
+    assert programs[0][1] == 307 * 1000 * 4  # what needs most comes first
+    assert largest_need_bytes(result.compiles, {"small": small}) >= 307 * 1000 * 4
 
 
 def test_new_arrays_come_with_their_holders():
