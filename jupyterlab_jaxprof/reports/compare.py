@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, cast
 
-from jupyterlab_jaxprof.captures import Store
+from jupyterlab_jaxprof.captures import Record, Store
+from jupyterlab_jaxprof.cards.traced import BLIND
 
+from .compare_steps import compare_steps, count_in_window, of_two_recorders
 from .find import ReportError
 from .report import Report, report
+from .unseen import unseen
 
-Verdict = Literal["faster", "slower", "alike", "unknown"]
 Data = Mapping[str, Any]
 
 MAX_ROWS = 30
-_FEWEST_STEPS = 4
 # Below this change a sum over a trace says nothing: two traces of the same program differ as much.
 _ALIKE = 0.05
+_TABLES = ("kernels", "hlo_ops", "copies")
+#: Findings of what happens once, however many steps there are.
+_ONCE = ("first-call-compile",)
+_RECORDERS = {"xplane": "JAX's profiler", "nsight": "Nsight Systems"}
 _ENVIRONMENT = {
     "jax": "jax",
     "jaxlib": "jaxlib",
@@ -34,11 +38,15 @@ _ENVIRONMENT = {
 class Comparison:
     """What changed from one report to another. Times are per step where `per_step`, else of the whole trace.
 
-    `steps`: `{before, after}` (as a record's `steps`, or None), `ratio` (after / before), `verdict`.
+    A step is one of the `steps_in_window`: `{before, after}`, of any name.
+    `steps`: see `compare_steps`.
     `kernels`, `hlo_ops`, `copies`: rows `{name, before_ms, after_ms, change_ms, before_count, after_count}`,
     the one that lost most time first; a side is None where its table does not list that name, which may be
-    there all the same if the table left some out (`left_out`).
-    `findings`: `{id, before, after}`, each a finding or None.
+    there all the same if the table left some out (`left_out`). They are empty where `not_compared` is a
+    sentence that says why.
+    `findings`: `{id, state, before, after, before_ms, after_ms}`: findings or None, and what they cost
+    (in all where `once`); state: `both`, `new`, `gone`, or `unknown` where the other side could not have
+    told it.
     """
 
     before: Report
@@ -46,10 +54,12 @@ class Comparison:
     steps: Data
     busy: Data
     per_step: bool
+    steps_in_window: Data
     kernels: Sequence[Data]
     hlo_ops: Sequence[Data]
     copies: Sequence[Data]
     left_out: Data
+    not_compared: str
     findings: Sequence[Data]
     differences: Sequence[str]
 
@@ -68,26 +78,32 @@ def compare(store: Store, before: str, after: str) -> Comparison:
     if _is_one(first, second):
         raise ReportError(_one(first, before))
     summaries = first.record.summary, second.record.summary
-    steps = _steps(*summaries)
+    steps = compare_steps(*summaries)
     per_step = bool(steps["before"] and steps["after"])
-    counts = [(_count(summary) if per_step else 1) for summary in summaries]
-    rows = {
-        table: _rows(*summaries, table, counts[0], counts[1]) for table in ("kernels", "hlo_ops", "copies")
-    }
+    counts = [count_in_window(summary) for summary in summaries]
+    divisors = counts if per_step else [1, 1]
+    not_compared = _no_tables(*summaries)
+    rows = {table: [] if not_compared else _rows(*summaries, table, *divisors) for table in _TABLES}
     return Comparison(
         before=first,
         after=second,
         steps=steps,
-        busy={side: _busy(summary) for side, summary in zip(("before", "after"), summaries, strict=True)},
+        busy=_sides(_busy(summary) for summary in summaries),
         per_step=per_step,
+        steps_in_window=_sides(counts),
         **rows,
-        left_out={
-            side: dict(summary.get("tables_left_out") or {})
-            for side, summary in zip(("before", "after"), summaries, strict=True)
-        },
-        findings=_findings(first.record.findings, second.record.findings),
-        differences=differences(first.record.environment, second.record.environment),
+        left_out=_sides(dict(summary.get("tables_left_out") or {}) for summary in summaries),
+        not_compared=not_compared,
+        findings=_findings(first.record, second.record, divisors),
+        differences=[
+            *differences(first.record.environment, second.record.environment),
+            *_recordings(*summaries),
+        ],
     )
+
+
+def _sides(values: Iterable[Any]) -> dict[str, Any]:
+    return dict(zip(("before", "after"), values, strict=True))
 
 
 def _is_one(first: Report, second: Report) -> bool:
@@ -108,44 +124,40 @@ def _one(same: Report, target: str) -> str:
 
 def differences(before: Data, after: Data) -> list[str]:
     """Name what differs around the two, as 'jax: 0.9.0 before, 0.10.2 after', where both tell it."""
-    pairs = [("devices", _devices(before), _devices(after))]
+    pairs = [("devices", _devices(before) or None, _devices(after) or None)]
     pairs += [(label, before.get(key), after.get(key)) for key, label in _ENVIRONMENT.items()]
     return [
         f"{label}: {first or 'none'} before, {second or 'none'} after"
         for label, first, second in pairs
-        if first != second and (label == "XLA_FLAGS" or (first and second))
+        # None, and an empty text of all but the flags, is not recorded
+        if None not in (first, second) and first != second and (label == "XLA_FLAGS" or (first and second))
     ]
 
 
-def _steps(before: Data, after: Data) -> dict[str, Any]:
-    first, second = (_told_steps(summary) for summary in (before, after))
-    found: dict[str, Any] = {"before": first, "after": second, "ratio": None, "verdict": "unknown"}
-    if first and second and first["median_ms"]:
-        found["ratio"] = second["median_ms"] / first["median_ms"]
-        found["verdict"] = _verdict(before["steps"], after["steps"])
-    return found
+def _recordings(before: Data, after: Data) -> list[str]:
+    """Name what differs between the recordings themselves, and what of them is missing."""
+    timelines = [summary.get("timeline") or {} for summary in (before, after)]
+    first, second = (str(timeline.get("source")) for timeline in timelines)
+    found: list[str] = []
+    if of_two_recorders(before, after):
+        found.append(
+            f"recorder: {_RECORDERS.get(first, first)} before, {_RECORDERS.get(second, second)} after"
+        )
+    partial = [side for side, one in _sides(timelines).items() if one.get("partial")]
+    return found + [f"{side} could be read in part only" for side in partial]
 
 
-def _told_steps(summary: Data) -> dict[str, Any] | None:
-    steps: Data = summary.get("steps") or {}
-    if not steps.get("count") or steps.get("median_ms") is None:
-        return None
-    return {key: steps.get(key) for key in ("name", "count", "median_ms", "min_ms", "max_ms", "parts")}
-
-
-def _verdict(before: Data, after: Data) -> Verdict:
-    """Tell which steps are faster: those whose quartiles lie beyond the other's. Few steps tell nothing."""
-    spans: list[tuple[float, float]] = []
-    for steps in (before, after):
-        durations = [value for value in steps.get("durations_ms") or () if value is not None]
-        if len(durations) < _FEWEST_STEPS:
-            return "unknown"
-        lower, _, upper = statistics.quantiles(durations, n=4, method="inclusive")
-        spans.append((lower, upper))
-    (low, high), (new_low, new_high) = spans
-    if new_high < low:
-        return "faster"
-    return "slower" if new_low > high else "alike"
+def _no_tables(before: Data, after: Data) -> str:
+    """Say why what ran can't be compared by name; empty where it can."""
+    timelines = [summary.get("timeline") or {} for summary in (before, after)]
+    what = "Kernels, HLO operations and copies are not compared"
+    if of_two_recorders(before, after):
+        return f"{what}: the two recorders name and count them differently."
+    for blind in ("devices", "graphs"):
+        told = [side for side, one in _sides(timelines).items() if blind not in (one.get("blind") or ())]
+        if len(told) == 1:
+            return f"{what}: {BLIND[blind]} were seen only {told[0]}."
+    return ""
 
 
 def _rows(before: Data, after: Data, table: str, count_before: int, count_after: int) -> list[dict[str, Any]]:
@@ -187,11 +199,35 @@ def is_alike(row: Data) -> bool:
     return old is not None and new is not None and abs(new - old) <= _ALIKE * max(old, new)
 
 
-def _findings(before: Sequence[Data], after: Sequence[Data]) -> list[dict[str, Any]]:
+def _findings(before: Record, after: Record, divisors: Sequence[int]) -> list[dict[str, Any]]:
     """Pair the findings by their pattern, those that are there after first, in their order."""
-    first, second = _by_id(before), _by_id(after)
+    first, second = _by_id(before.findings), _by_id(after.findings)
     ids = [*second, *(name for name in first if name not in second)]
-    return [{"id": name, "before": first.get(name), "after": second.get(name)} for name in ids]
+    timelines = [record.summary.get("timeline") or {} for record in (before, after)]
+    hidden = [set(unseen(timeline.get("blind") or ())) for timeline in timelines]
+    one_recorder = not of_two_recorders(before.summary, after.summary)
+    rows: list[dict[str, Any]] = []
+    for name in ids:
+        sides = first.get(name), second.get(name)
+        missing = [number for number, finding in enumerate(sides) if finding is None]
+        told = one_recorder and not any(name in hidden[number] for number in missing)
+        by = [1, 1] if name in _ONCE else divisors
+        rows.append(
+            {
+                "id": name,
+                "state": "both" if not missing else ("new", "gone")[missing[0]] if told else "unknown",
+                **_sides(sides),
+                "before_ms": _cost_ms(sides[0], by[0]),
+                "after_ms": _cost_ms(sides[1], by[1]),
+                "once": name in _ONCE,
+            }
+        )
+    return rows
+
+
+def _cost_ms(finding: Data | None, divisor: int) -> float | None:
+    lost_ms = finding.get("lost_ms") if finding else None
+    return None if lost_ms is None else lost_ms / divisor
 
 
 def _by_id(findings: Sequence[Data]) -> dict[str, Data]:
@@ -200,10 +236,6 @@ def _by_id(findings: Sequence[Data]) -> dict[str, Data]:
     for finding in findings:
         found.setdefault(str(finding.get("id")), finding)
     return found
-
-
-def _count(summary: Data) -> int:
-    return int((summary.get("steps") or {}).get("count") or 1)
 
 
 def _busy(summary: Data) -> float | None:

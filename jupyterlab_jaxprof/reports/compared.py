@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -25,7 +25,6 @@ _VERDICTS = {
     "faster": "faster",
     "slower": "slower",
     "alike": "no difference that can be told from the steps' spread",
-    "unknown": "too few steps to tell a difference from their spread",
 }
 
 
@@ -50,7 +49,7 @@ def blocks(comparison: Comparison) -> list[Block]:
     """Give what there is to say, the steps first."""
     return [
         *_summary(comparison),
-        *_findings(comparison.findings),
+        *_findings(comparison),
         *_table(comparison, "Kernels", comparison.kernels, "kernels"),
         *_table(comparison, "HLO operations", comparison.hlo_ops, "hlo_ops"),
         *_table(comparison, "Copies", comparison.copies, "copies"),
@@ -76,14 +75,19 @@ def _summary(comparison: Comparison) -> Iterator[Block]:
     steps, rows = comparison.steps, list[Row]()
     before, after = steps["before"], steps["after"]
     if before or after:
-        rows.append(_pair("step, median", before, after, "median_ms", units.duration))
-        ratio, verdict = steps["ratio"], _VERDICTS[steps["verdict"]]
-        note = f"after takes {ratio:.3g} × as long: {verdict}" if ratio is not None else ""
-        rows[-1] = Row(rows[-1].cells, note)
+        names = list(dict.fromkeys(str(one["name"]) for one in (before, after) if one))
+        if len(names) > 1:
+            rows.append(_pair("steps called", before, after, "name", str))
+        median = _pair(
+            "step, median" if len(names) > 1 else f"{names[0]}, median", before, after, "median_ms"
+        )
+        rows.append(Row(median.cells, _told(steps)))
         rows.append(_pair("steps", before, after, "count", units.count))
+    if before and after and None not in (before.get("device_ms"), after.get("device_ms")):
+        rows.append(_pair("device busy, per step", before, after, "device_ms"))
     if before and after and before.get("parts") and after.get("parts"):
         rows += [
-            _pair(f"of it {label}", before["parts"], after["parts"], key, units.duration)
+            _pair(f"of it {label}", before["parts"], after["parts"], key)
             for key, label in (
                 ("compute_ms", "device computing"),
                 ("copy_ms", "copies"),
@@ -97,40 +101,60 @@ def _summary(comparison: Comparison) -> Iterator[Block]:
     yield Table("Steps", ["", "before", "after"], rows)
 
 
-def _pair(label: str, before: Data | None, after: Data | None, key: str, write: Any) -> Row:
+def _told(steps: Data) -> str:
+    """Say what the medians tell."""
+    verdict = _VERDICTS.get(steps["verdict"], steps["reason"])
+    if steps["ratio"] is None:
+        return f"no difference is told: {verdict}"
+    return f"after takes {steps['ratio']:.3g} × as long: {verdict}"
+
+
+def _pair(
+    label: str,
+    before: Data | None,
+    after: Data | None,
+    key: str,
+    write: Callable[[Any], str] = units.duration,
+) -> Row:
     values = (before or {}).get(key or "before"), (after or {}).get(key or "after")
-    return Row([label, *(write(value) for value in values)])
+    return Row([label, *(_NOTHING if value is None else write(value) for value in values)])
 
 
-def _findings(rows: Sequence[Data]) -> Iterator[Block]:
-    if not rows:
+def _findings(comparison: Comparison) -> Iterator[Block]:
+    if not comparison.findings:
         return
     shown = [
-        Row([_finding_name(row), *(_cost(row[side]) for side in ("before", "after"))], _finding_title(row))
-        for row in rows
+        Row([_finding_name(row), *(_cost(row, side) for side in ("before", "after"))], _finding_title(row))
+        for row in comparison.findings
     ]
-    yield Table("Findings", ["", "before", "after"], shown)
+    yield Table(f"Findings{_per(comparison)}", ["", "before", "after"], shown)
+
+
+def _per(comparison: Comparison) -> str:
+    return ", per step" if comparison.per_step else ", in the whole trace"
 
 
 def _finding_name(row: Data) -> str:
-    if row["before"] and row["after"]:
+    if row["state"] == "both":
         return str(row["id"])
-    return f"{row['id']} ({'new' if row['after'] else 'gone'})"
+    only = "only after" if row["after"] else "only before"
+    return f"{row['id']} ({only if row['state'] == 'unknown' else row['state']})"
 
 
 def _finding_title(row: Data) -> str:
     return str((row["after"] or row["before"]).get("title") or "")
 
 
-def _cost(finding: Data | None) -> str:
+def _cost(row: Data, side: str) -> str:
+    finding = row[side]
     if finding is None:
-        return _NOTHING
-    return findings.cost(finding) or findings.level(finding)
+        return "can't be told" if row["state"] == "unknown" else _NOTHING
+    cost = findings.cost(finding | {"lost_ms": row[f"{side}_ms"]})
+    return f"{cost} in all" if cost and row["once"] else cost or findings.level(finding)
 
 
 def _table(comparison: Comparison, title: str, rows: Sequence[Data], key: str) -> Iterator[Block]:
     changed = [row for row in rows if not is_alike(row)]
-    per = ", per step" if comparison.per_step else ", in the whole trace"
     if rows and not changed:
         yield Remark(f"{title}: no time changed by more than 5 %.")
     slower = [row for row in changed if row["change_ms"] > 0]
@@ -138,7 +162,7 @@ def _table(comparison: Comparison, title: str, rows: Sequence[Data], key: str) -
     for kind, chosen in (("slower", slower), ("faster", faster)):
         if not chosen:
             continue
-        heading = f"{title} that got {kind}{per} ({len(chosen)})"
+        heading = f"{title} that got {kind}{_per(comparison)} ({len(chosen)})"
         table = Table(
             heading if key == "kernels" else "",
             ["name", "before", "after", "change", "count before", "after"],
@@ -171,12 +195,29 @@ def _left_out(comparison: Comparison, rows: Sequence[Data], key: str) -> Iterato
 
 
 def _around(comparison: Comparison) -> Iterator[Block]:
+    if comparison.not_compared:
+        yield Remark(comparison.not_compared)
+    if comparison.per_step and _several(comparison):
+        yield Remark(f"Per step: one of any name, of which there are {_several(comparison)}.")
     for difference in comparison.differences:
         yield Remark(f"Not alike: {difference}.")
     if not comparison.per_step:
         yield Remark(
             "Not both have steps, so times are of the whole traces: compare them only if both did the same."
         )
+
+
+def _several(comparison: Comparison) -> str:
+    """Tell what steps there are where one side has several names of them, or the two have different ones."""
+    told: list[str] = []
+    names: list[set[str]] = []
+    for side, one in (("before", comparison.before), ("after", comparison.after)):
+        steps: Data = one.record.summary.get("steps") or {}
+        counts = {str(each.get("name")): each.get("count") for each in (steps, *(steps.get("others") or ()))}
+        names.append(set(counts))
+        every = [f"{units.count(count)} `{name}`" for name, count in counts.items()]
+        told.append(f"{' and '.join(every)} {side}")
+    return "" if len(names[0] | names[1]) == 1 else "; ".join(told)
 
 
 def _more(number: int) -> str:

@@ -14,6 +14,7 @@ from jupyterlab_jaxprof.reports import ReportError, compare, compared, examine, 
 from tests.cards.test_cards import Outline
 from tests.cli.conftest import add_diagnosed, add_timing, add_trace
 from tests.support.captures import DATA, TRACES, unpacked, unpacked_to
+from tests.support.findings import finding, summary
 
 NSIGHT = sorted(path.name.removesuffix(".xz") for path in DATA.glob("*.sqlite.xz"))
 
@@ -208,6 +209,64 @@ def test_without_steps_whole_traces_are_compared_and_it_is_said(store: Store) ->
     assert "compare them only if both did the same" in compared.text(found)
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        ("small_inputs.xplane.pb", "memory_moderate.xplane.pb", "end before the devices' work does"),
+        ("pause_between_phases.xplane.pb", "one_slow_step.xplane.pb", "no more than the median of these"),
+    ],
+)
+def test_no_verdict_is_given_on_what_was_not_measured_alike(
+    store: Store, before: str, after: str, reason: str
+) -> None:
+    found = compare(store, str(unpacked(before)), str(unpacked(after)))
+    assert found.steps["verdict"] == "unknown"
+    assert reason in found.steps["reason"]
+    assert reason in " ".join(compared.text(found).split())
+    assert (found.steps["ratio"] is None) == ("end before" in reason)
+
+
+def test_steps_of_one_name_are_compared_and_all_steps_share_the_kernels(store: Store) -> None:
+    files = [str(unpacked(f"{name}.xplane.pb")) for name in ("pause_between_phases", "one_slow_step")]
+    found = compare(store, *files)
+    assert {found.steps[side]["name"] for side in ("before", "after")} == {"train"}
+    assert found.steps["ratio"] == pytest.approx(1, abs=0.1)
+    assert found.steps_in_window == {"before": 10, "after": 12}
+    (gemm,) = [row for row in found.kernels if row["name"] == "gemm_fusion_dot_general_5"]
+    assert (gemm["before_count"], gemm["after_count"]) == (2, 2)
+    assert "5 `evaluate` and 5 `train` before; 12 `train` after" in " ".join(compared.text(found).split())
+    (starved,) = [row for row in found.findings if row["id"] == "host-starves-device"]
+    assert starved["before_ms"] == pytest.approx(starved["before"]["lost_ms"] / 10)
+
+
+def test_what_only_one_recorder_could_tell_is_no_change(store: Store) -> None:
+    plain, graphs = (str(unpacked(f"nsys_gpu_bound{mode}.sqlite")) for mode in ("", "_graphmode"))
+    found = compare(store, plain, graphs)
+    assert "CUDA graphs were seen only before" in found.not_compared
+    assert [*found.kernels, *found.hlo_ops, *found.copies] == []
+    assert found.not_compared in " ".join(compared.text(found).split())
+    other = compare(store, plain, str(unpacked("gpu_bound.xplane.pb")))
+    assert "name and count them differently" in other.not_compared
+    assert other.differences[-1] == "recorder: Nsight Systems before, JAX's profiler after"
+
+    add_diagnosed(store, "a", timeline=summary()["timeline"] | {"blind": ["compiles"]})
+    add_diagnosed(store, "of Nsight", timeline=summary()["timeline"] | {"source": "nsight"})
+    steps = compare(store, "a", "of Nsight").steps
+    assert (steps["ratio"], steps["verdict"]) == (1, "unknown")
+    assert "two different recorders" in steps["reason"]
+    with store.begin("trace", "b") as draft:
+        compiled = [finding() | {"id": "recompilation"}, finding() | {"id": "device-idle"}]
+        draft.publish(status=Status.OK, summary=summary(), findings=compiled)
+    states = {row["id"]: row["state"] for row in compare(store, "a", "b").findings}
+    assert states == {
+        "recompilation": "unknown", "device-idle": "new", "host-starves-device": "gone",
+        "host-device-copies": "gone",
+    }  # fmt: skip
+    text = compared.text(compare(store, "a", "b"))
+    assert "recompilation (only after)" in text
+    assert "can't be told" in text
+
+
 def test_few_steps_tell_no_difference(store: Store) -> None:
     def steps(median: float) -> dict[str, object]:
         return {"steps": {"name": "s", "count": 3, "median_ms": median, "durations_ms": [median] * 3}}
@@ -248,6 +307,8 @@ def test_different_environments_are_named(store: Store) -> None:
         "jax: 0.9.0 before, 0.10.2 after",
         "XLA_FLAGS: none before, --x after",
     ]
+    add_diagnosed(store, "not recorded")
+    assert compare(store, "a", "not recorded").differences == []
 
 
 @pytest.mark.parametrize("factor", [0.4, 0.98, 1.0, 1.3])

@@ -1,4 +1,4 @@
-"""Real captures of H200s, kept packed in tests/data/h200."""
+"""Real captures of H200s, kept packed in tests/data/h200 and, of labelled programs, in tests/data/labelled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ TRACES = sorted(path.name.removesuffix(".xplane.pb.xz") for path in DATA.glob("*
 
 def content(file_name: str) -> bytes:
     """What the file `<name>.xplane.pb` or `<name>.sqlite` holds."""
-    return lzma.decompress((DATA / f"{file_name}.xz").read_bytes())
+    packed = DATA / f"{file_name}.xz"
+    if not packed.is_file():
+        packed = DATA.with_name("labelled") / packed.name
+    return lzma.decompress(packed.read_bytes())
 
 
 @cache
