@@ -127,7 +127,7 @@ SUMMARY: dict[str, Any] = {
     },
     "comparison": [
         {
-            **dict.fromkeys(("name", "id"), str),
+            **dict.fromkeys(("name", "id", "basis"), str),
             **_numbers("value_ms", "own_ms"),
             "ratio": {**_numbers("value", "low", "high"), "differs": bool},
             "differences": [str],

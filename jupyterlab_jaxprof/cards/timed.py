@@ -27,6 +27,7 @@ _PHASES = (
     ("running", "run_ms"),
 )
 _NONE = "–"
+_FIRST_RUNS = "single first runs: use -r or -t in both to compare"
 
 Data = Mapping[str, Any]
 
@@ -118,22 +119,27 @@ def _comparison(summary: Data) -> Iterator[Block]:
     spans = [row.get("own_ms") or 0.0 for row in rows] + [row.get("value_ms") or 0.0 for row in rows]
     longest = max(spans) or 1.0
     shown: list[tuple[str, str, float, str]] = []
-    owns = list(dict.fromkeys(row.get("own_ms") or 0.0 for row in rows))
-    for own in owns:
-        label = "this" if len(owns) == 1 else f"this, {_basis(summary, own)}"
+    bases = list(dict.fromkeys(_basis(row) for row in rows))
+    title = f"Compared{bases[0]}" if len(bases) == 1 else "Compared"
+    for basis in bases:
+        own = next(row.get("own_ms") or 0.0 for row in rows if _basis(row) == basis)
+        label = "this" if len(bases) == 1 else f"this{basis}"
         shown.append((label, units.duration(own), own / longest, ""))
-    for row in rows:
-        value = row.get("value_ms") or 0.0
-        shown.append((str(row.get("name")), units.duration(value), value / longest, _ratio(row)))
-    yield Comparison("Compared", shown)
+        for row in rows:
+            if _basis(row) == basis:
+                value = row.get("value_ms") or 0.0
+                shown.append((str(row.get("name")), units.duration(value), value / longest, _ratio(row)))
+    yield Comparison(title, shown)
     for row in rows:
         if row.get("differences"):
             yield Remark(f"Not alike with {row.get('name')}: {'; '.join(row['differences'])}.")
 
 
-def _basis(summary: Data, own_ms: float) -> str:
-    cached: Data = summary.get("cached") or {}
-    return "run again" if own_ms == cached.get("median") else "first run"
+def _basis(row: Data) -> str:
+    """Say which figure a comparison is of; earlier versions kept none, and drew medians."""
+    return {"p20": ", by the 20th percentile of the runs", "first": ", by the first run"}.get(
+        row.get("basis") or "", ""
+    )
 
 
 def _ratio(row: Data) -> str:
@@ -142,7 +148,9 @@ def _ratio(row: Data) -> str:
     if value is None:
         return "took no time that could be measured"
     if low is None or high is None:
-        return f"this takes {value:.3g} × as long; single first runs: use -r or -t in both to compare"
+        few = row.get("basis") == "p20"
+        why = "too few runs to tell by how much it may be off: -t 1, say, in both" if few else _FIRST_RUNS
+        return f"this takes {value:.3g} × as long; {why}"
     told = f"this takes {value:.3g} × as long ({low:.3g} to {high:.3g})"
     return told if ratio.get("differs") else f"{told}: no difference that can be told"
 

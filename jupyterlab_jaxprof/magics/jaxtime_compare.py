@@ -64,8 +64,8 @@ def compare(
 ) -> list[dict[str, Any]]:
     """Compare a result with each of the others, as plain values.
 
-    Where both have cached runs those are compared, by their 20th percentiles. Else the first runs are, which
-    tells no uncertainty: then `ratio` has neither `low` nor `high`.
+    Where both have cached runs those are compared, by their 20th percentiles (`basis` is "p20"). Else the
+    first runs are ("first"), which tells no uncertainty: then `ratio` has neither `low` nor `high`.
     """
     return [_compared(result, environment, other) for other in others]
 
@@ -75,12 +75,12 @@ def _compared(result: TimedResult, environment: Mapping[str, Any], other: Record
     row: dict[str, Any] = {"name": other.name, "id": other.id}
     if mine is not None and theirs is not None:
         found = ratio(mine, theirs)
-        row |= {"value_ms": theirs.median, "own_ms": mine.median}
+        row |= {"basis": "p20", "value_ms": theirs.p20, "own_ms": mine.p20}
         row["ratio"] = None if found is None else found.to_dict()
     else:
         first = cast("Mapping[str, Any]", other.summary.get("first") or {})
         total_ms = first.get("total_ms")
-        row |= {"value_ms": total_ms, "own_ms": result.first_ms}
+        row |= {"basis": "first", "value_ms": total_ms, "own_ms": result.first_ms}
         row["ratio"] = {"value": result.first_ms / total_ms} if total_ms else None
     return row | {"differences": _differences(environment, other.environment)}
 

@@ -20,6 +20,11 @@ P20_SPREAD = 0.023
 HALVES_DIFFER = 0.05
 #: Below this many samples, quartiles say little.
 FEW_SAMPLES = 5
+#: Below this many samples in either of two runs, no range is given to their ratio.
+LEAST_COMPARED = 10
+#: The standard error of the 20th percentile of independent samples, in interquartile ranges over the root of
+#: their number: sqrt(0.2 * 0.8) / 0.280 (the normal density there), at 1.349 standard deviations a range.
+_P20_ERROR = 1.06
 BINS = 20
 
 
@@ -170,16 +175,19 @@ def _histogram(ordered: Sequence[float]) -> Histogram:
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times as long one thing takes as another; the truth most likely lies from `low` to `high`."""
+    """How many times as long one thing takes as another; the truth most likely lies from `low` to `high`.
+
+    Both are None where there were too few runs to tell.
+    """
 
     value: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
 
     @property
     def differs(self) -> bool:
         """Whether the two differ by more than the same thing does between runs."""
-        return not self.low <= 1 <= self.high
+        return self.low is not None and self.high is not None and not self.low <= 1 <= self.high
 
     def to_dict(self) -> dict[str, Any]:
         """Give it as plain values."""
@@ -190,11 +198,20 @@ def ratio(one: Summary, other: Summary) -> Ratio | None:
     """Compare two runs by their 20th percentiles; None where one of them took no time that could be measured.
 
     The uncertainty is two standard deviations of the ratio, from how much the 20th percentile of the same
-    thing varies between runs, or from the drift within these runs where that was worse.
+    thing varies between runs, or from the drift within these runs where that was worse, and from how far the
+    samples of these runs lie apart. With fewer than `LEAST_COMPARED` samples in one of them it is not known.
     """
     if one.p20 <= 0 or other.p20 <= 0:
         return None
-    spread = math.hypot(*(max(P20_SPREAD, abs(summary.drift or 0.0) / 2) for summary in (one, other)))
     value = one.p20 / other.p20
-    factor = math.exp(2 * spread)
+    if min(one.count, other.count) < LEAST_COMPARED:
+        return Ratio(value, None, None)
+    factor = math.exp(2 * math.hypot(_p20_spread(one), _p20_spread(other)))
     return Ratio(value, value / factor, value * factor)
+
+
+def _p20_spread(summary: Summary) -> float:
+    """Give the relative standard deviation of a run's 20th percentile."""
+    between = max(P20_SPREAD, abs(summary.drift or 0.0) / 2)
+    within = _P20_ERROR * summary.interquartile_range / math.sqrt(summary.count) / summary.p20
+    return math.hypot(between, within)

@@ -68,13 +68,13 @@ def summary(text: str = "train_step") -> dict[str, Any]:
             "arrays_bytes": 5_000_000, "arrays_count": 7,
         },
         "comparison": [
-            {"name": text, "id": ID, "value_ms": 0.3, "own_ms": 0.148,
+            {"name": text, "id": ID, "basis": "p20", "value_ms": 0.3, "own_ms": 0.148,
              "differences": [f"jax: 0.10 here, {text} there"],
              "ratio": {"value": 0.493, "low": 0.46, "high": 0.53, "differs": True}},
-            {"name": "alike", "id": ID, "value_ms": 0.15, "own_ms": 0.148, "differences": [],
+            {"name": "alike", "id": ID, "basis": "p20", "value_ms": 0.15, "own_ms": 0.148, "differences": [],
              "ratio": {"value": 0.99, "low": 0.92, "high": 1.06, "differs": False}},
-            {"name": "single", "id": ID, "value_ms": 3000.0, "own_ms": 2470.0, "ratio": {"value": 0.823},
-             "differences": []},
+            {"name": "single", "id": ID, "basis": "first", "value_ms": 3000.0, "own_ms": 2470.0,
+             "ratio": {"value": 0.823}, "differences": []},
         ],
     }  # fmt: skip
 
@@ -109,7 +109,8 @@ def test_the_first_line_is_the_sentence_and_all_figures_follow() -> None:
             "minimum", "133 µs", "p20", "141 µs", "60", "5 beyond, up to 1.33 ms",
             "Returned to Python after 57.0 µs a run, device done after 148 µs",
             "this takes 0.493 × as long (0.46 to 0.53)", "no difference that can be told",
-            "this takes 0.823 × as long; single first runs", "this, run again", "this, first run",
+            "this takes 0.823 × as long; single first runs", "this, by the first run",
+            "this, by the 20th percentile of the runs",
             "Not alike with train_step: jax: 0.10 here, train_step there.",
             "function", "hit", "train_step: float32[256,1024] · Another shape: train_step.",
             "and 3 more, 30.0 ms in all", "read by train_step", "30", "120 B", "41.5 ms",

@@ -124,10 +124,10 @@ def test_comparison_with_the_newest_of_each_name(shell, store, monkeypatch):
     shell.run("%%jaxtime a -r 5\nstep(x);")
     shell.run("%%jaxtime single\nstep(x);")
     shell.run("import time")
-    shell.run("%%jaxtime a -r 5 --loops 1\ntime.sleep(0.02)")
+    shell.run("%%jaxtime a -r 10 --loops 1\ntime.sleep(0.02)")
     second = newest(store)
     monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=false")
-    outcome = shell.run("%%jaxtime b -r 5 --loops 1 --compare a,single\ntime.sleep(0.04)")
+    outcome = shell.run("%%jaxtime b -r 10 --loops 1 --compare a,single\ntime.sleep(0.04)")
     with_a, with_single = newest(store).summary["comparison"]
     assert (with_a["name"], with_a["id"]) == ("a", second.id)
     assert 1.6 < with_a["ratio"]["value"] < 2.4
@@ -135,13 +135,17 @@ def test_comparison_with_the_newest_of_each_name(shell, store, monkeypatch):
     assert with_a["ratio"]["differs"] is True
     assert with_a["differences"] == ["XLA_FLAGS: --xla_cpu_enable_fast_math=false here, none there"]
     assert with_single["ratio"].get("low") is None
+    cached = newest(store).summary["cached"]
+    assert with_a["own_ms"] == cached["p20"]  # the bars are what the ratio is of
+    assert with_a["own_ms"] / with_a["value_ms"] == pytest.approx(with_a["ratio"]["value"])
+    assert "this, by the 20th percentile of the runs" in outcome.text
     assert re.search(r"this takes \S+ × as long \(\S+ to \S+\)\n", outcome.text)
     assert "single first runs" in outcome.text
     assert "Not alike with a: XLA_FLAGS" in outcome.text
     shell.run("%%jaxtime a\n1 / 0")  # is nothing to compare with
     again = shell.run("%%jaxtime a -r 5 --loops 1 --compare a\ntime.sleep(0.02)")
     assert newest(store).summary["comparison"][0]["id"] == second.id
-    assert "this takes" in again.text
+    assert "too few runs to tell" in again.text
 
 
 def test_a_name_that_nothing_has_is_told_before_anything_runs(shell, store):

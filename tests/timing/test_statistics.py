@@ -82,6 +82,20 @@ def test_the_same_thing_twice_does_not_differ():
     assert not found.differs
 
 
+def test_few_samples_have_no_range_and_wide_ones_a_wide_one():
+    few = ratio(summarize([1.0] * 9), summarize([2.0] * 60))
+    assert few is not None
+    assert (few.value, few.low, few.high, few.differs) == (0.5, None, None, False)
+    rng = random.Random(3)
+
+    def run(count):
+        return summarize([rng.gauss(1, 0.2) for _ in range(count)])
+
+    for count in (10, 12, 30):  # what the spread of the samples alone does, however few they are
+        held = [found.low <= 1 <= found.high for _ in range(200) if (found := ratio(run(count), run(count)))]
+        assert sum(held) >= 0.9 * len(held)
+
+
 def test_no_time_has_no_ratio():
     assert ratio(summarize([1.0]), summarize([0.0])) is None
 
