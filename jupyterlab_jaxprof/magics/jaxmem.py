@@ -6,12 +6,14 @@ import platform
 import socket
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from jupyterlab_jaxprof.captures import Draft, Status, Store, StoreError
 from jupyterlab_jaxprof.cell import notebook_name
 from jupyterlab_jaxprof.environment import own_version
 from jupyterlab_jaxprof.timing.memory import MemoryReport, process_bytes, report_now
+from jupyterlab_jaxprof.timing.repeats import repeating
 from jupyterlab_jaxprof.timing.variables import backend_has_started
 
 from .arguments import asks_for_help, usage_error
@@ -48,10 +50,12 @@ def line_magic(shell: InteractiveShell, line: str) -> object:
 def _snapshot(shell: InteractiveShell, arguments: Arguments, line: str) -> None:
     __tracebackhide__ = True
     display = Display(shell, show_card=arguments.show_card)
-    with begin(shell, arguments) as draft:
+    with nullcontext() if repeating() else begin(shell, arguments) as draft:
         report = report_if_started(shell.user_ns)
         if arguments.save:
             shell.user_ns[arguments.save] = report
+        if draft is None:  # in a repeat of a measurement, which keeps the first run's
+            return
         summary = summary_of(report, process_bytes())
         publish(draft, display, f"{MAGIC} {line}".strip(), summary, notices_of(report))
 

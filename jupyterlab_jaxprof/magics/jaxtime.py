@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from jupyterlab_jaxprof.captures import Draft, Record, Status, Store, StoreError
@@ -11,6 +12,7 @@ from jupyterlab_jaxprof.cell import Cell, drive, needs_await, notebook_name
 from jupyterlab_jaxprof.timing import Plan, TimedResult, measure
 from jupyterlab_jaxprof.timing.bodies import CellBody, holders_of_deleted
 from jupyterlab_jaxprof.timing.compiles import Compile
+from jupyterlab_jaxprof.timing.repeats import repeating
 from jupyterlab_jaxprof.tracing import Trace, trace_environment
 from jupyterlab_jaxprof.tracing.interrupts import HeldInterrupts
 
@@ -69,11 +71,12 @@ async def _time(shell: InteractiveShell, cell: Cell, arguments: Arguments) -> ob
     __tracebackhide__ = True
     display = Display(shell, show_card=arguments.show_card)
     plan = Plan(arguments.repeats, arguments.seconds, arguments.loops, arguments.warmup)
-    others, draft = _begin(shell, arguments)
-    with draft:
+    name = arguments.name or default_name(shell)
+    others, draft = _begin(arguments, name)
+    with draft or nullcontext():
         result = await measure(
             CellBody(cell),
-            draft.name,
+            name,
             plan=plan,
             transfers=arguments.transfers,
             memory=arguments.memory,
@@ -88,7 +91,8 @@ async def _time(shell: InteractiveShell, cell: Cell, arguments: Arguments) -> ob
         with HeldInterrupts() as held:
             if arguments.save:
                 shell.user_ns[arguments.save] = result.released()
-            _keep(draft, result, arguments, display, cell=cell, others=others, error=error)
+            if draft is not None:
+                _keep(draft, result, arguments, display, cell=cell, others=others, error=error)
     if held.count and result.error is None:
         result.value = None
         raise KeyboardInterrupt
@@ -98,13 +102,18 @@ async def _time(shell: InteractiveShell, cell: Cell, arguments: Arguments) -> ob
     return result.result()
 
 
-def _begin(shell: InteractiveShell, arguments: Arguments) -> tuple[list[Record], Draft]:
-    """Look up what to compare with and start the capture; raises UsageError, before anything has run."""
+def _begin(arguments: Arguments, name: str) -> tuple[list[Record], Draft | None]:
+    """Look up what to compare with and start the capture; raises UsageError, before anything has run.
+
+    In a repeat of another measurement there is none: the first run's is kept.
+    """
     store = Store.default()
     magic = "%jaxtime" if arguments.expression else "%%jaxtime"
     others = find(store, arguments.compare, magic)
+    if repeating():
+        return others, None
     try:
-        return others, store.begin(KIND, arguments.name or default_name(shell))
+        return others, store.begin(KIND, name)
     except StoreError as error:
         raise usage_error(magic, str(error)) from None
 

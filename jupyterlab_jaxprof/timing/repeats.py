@@ -100,6 +100,24 @@ class _Stop(Exception):
         self.error = error
 
 
+_underway = 0
+
+
+def repeating() -> bool:
+    """Whether a body is being repeated: a measurement within one that is gets measured, and not kept."""
+    return _underway > 0
+
+
+@contextlib.contextmanager
+def _repeated() -> Generator[None]:
+    global _underway
+    _underway += 1
+    try:
+        yield
+    finally:
+        _underway -= 1
+
+
 async def repeat(body: Body, plan: Plan, recorder: Recorder) -> Repeats:
     """Run a body again, after its first run has ended well, as `plan` says.
 
@@ -113,7 +131,7 @@ async def repeat(body: Body, plan: Plan, recorder: Recorder) -> Repeats:
             "make it repeatable, assign what comes back to the same name (x = step(x))."
         )
         return repeats
-    with _swallowed() as output:
+    with _swallowed() as output, _repeated():
         try:
             await _Repeater(body, plan, recorder, repeats).run()
         except _Stop as stop:

@@ -213,5 +213,6 @@ def ratio(one: Summary, other: Summary) -> Ratio | None:
 def _p20_spread(summary: Summary) -> float:
     """Give the relative standard deviation of a run's 20th percentile."""
     between = max(P20_SPREAD, abs(summary.drift or 0.0) / 2)
-    within = _P20_ERROR * summary.interquartile_range / math.sqrt(summary.count) / summary.p20
+    independent = min(summary.count, LEAST_COMPARED)  # more of one run's drift together: it tells no more
+    within = _P20_ERROR * summary.interquartile_range / math.sqrt(independent) / summary.p20
     return math.hypot(between, within)

@@ -327,3 +327,11 @@ def test_arrays_are_freed_when_the_names_go(shell):
 def test_where_compiling_includes_autotuning(platform, flags, expected):
     environment = {"devices": [{"platform": platform}], "xla_flags": flags}
     assert autotunes(environment) is expected
+
+
+def test_a_measurement_in_a_repeat_keeps_no_record(shell, store):
+    shell.run("%%jaxtime outer -r 3 --loops 1\n%jaxtime -r 2 --save inner step(x);\n%jaxmem")
+    assert sorted(record.kind for record in records(store)) == ["memory", "time", "time"]
+    assert shell.names["inner"].cached.count == 2
+    shell.run("%jaxtime step(x);")  # and after it as before
+    assert len(records(store)) == 4
