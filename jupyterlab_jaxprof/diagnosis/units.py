@@ -47,7 +47,7 @@ def names(texts: Iterable[str], most: int = 3) -> str:
     return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown)
 
 
-def count(number: int | float, noun: str) -> str:
-    """Give a number with its noun: `1 step`, `1,250 kernels`."""
+def count(number: int | float, noun: str, plural: str = "") -> str:
+    """Give a number with its noun: `1 step`, `1,250 kernels`, `2.5 copies` of `copy` and `copies`."""
     shown = f"{number:,.0f}" if number == int(number) or number >= 10 else f"{number:.1f}"
-    return f"{shown} {noun}" if shown == "1" else f"{shown} {noun}s"
+    return f"{shown} {noun}" if shown == "1" else f"{shown} {plural or noun + 's'}"

@@ -165,6 +165,7 @@ def _whole(timeline: Timeline) -> Window:
     """From the first to the last that devices and compiler did; without these, that the host did for JAX."""
     ranges = timeline.ranges
     marked = (ranges.kind == RangeKind.ANNOTATION) | (ranges.kind == RangeKind.RUNTIME)
+    known = "known: the recording has nothing of the host" if "host" in timeline.blind else "marked"
     choices = (
         (
             (timeline.ops, timeline.compiles),
@@ -178,7 +179,7 @@ def _whole(timeline: Timeline) -> Window:
             return Window(
                 float(min(starts.min() for starts, _ in seen)),
                 float(max(ends.max() for _, ends in seen)),
-                f"{reason}, since no steps are marked.",
+                f"{reason}, since no steps are {known}.",
             )
     return Window(*timeline.recorded_ns, "All that was recorded: nothing of JAX is in it.")
 

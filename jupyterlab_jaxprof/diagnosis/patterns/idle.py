@@ -48,7 +48,7 @@ def find(analysis: Analysis) -> list[Finding]:
             ranges=_largest(analysis),
             meaning="The device had nothing to do. Where the host is what holds it up, a faster device or "
             "a faster kernel changes nothing; more work at once, or less host work between, does.",
-            next=_advice(by_cause[0][1]),
+            next=_advice(by_cause[0][1], host_known="host" not in analysis.timeline.blind),
             # It is the sum of what others explain: before them only where they explain little
             rank_ms=analysis.idle_ns(Cause.UNSEEN, Cause.WAIT, Cause.BACKGROUND) / 1e6,
         )
@@ -68,7 +68,9 @@ def _largest(analysis: Analysis) -> list[Range]:
     ]
 
 
-def _advice(cause: Cause) -> list[str]:
+def _advice(cause: Cause, *, host_known: bool) -> list[str]:
+    if not host_known:
+        return ["This recording has nothing of the host: record again to see what it did meanwhile."]
     if cause in (Cause.UNSEEN, Cause.WAIT):
         return [
             "The trace doesn't show what the host did: mark it with "

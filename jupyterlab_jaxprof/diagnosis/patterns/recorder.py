@@ -47,9 +47,9 @@ def _graphs(analysis: Analysis) -> list[Finding]:
             title=f"CUDA graphs hide the kernels of {percent(hidden_ns / busy_ns)} of the device's time",
             level=Level.NOTE,
             evidence=[
-                f"{count(len(graphs), 'launch')} of graphs, {milliseconds(hidden_ns)} in all, each recorded "
-                "as one "
-                "thing; the kernels inside are not in the tables.".replace("launchs", "launches")
+                f"{count(len(graphs), 'launch', 'launches')} of graphs, {milliseconds(hidden_ns)} in all, "
+                "each "
+                "recorded as one thing; the kernels inside are not in the tables."
             ],
             ranges=[],
             meaning="XLA runs a jitted step as a CUDA graph, and Nsight Systems records a graph as a "
@@ -65,6 +65,8 @@ def _graphs(analysis: Analysis) -> list[Finding]:
 
 def _no_steps(analysis: Analysis) -> list[Finding]:
     if analysis.steps is not None or not (analysis.devices or len(analysis.timeline.compiles)):
+        return []
+    if "host" in analysis.timeline.blind:  # they may be marked: the notices tell what could not be read
         return []
     return [
         Finding(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..analysis import Analysis
 from ..finding import Finding, Level
 from ..gaps import Cause, who
-from ..units import milliseconds, percent
+from ..units import count, milliseconds, percent
 from .eager import is_many
 
 ID = "batch-too-small"
@@ -29,6 +29,8 @@ def find(analysis: Analysis) -> list[Finding]:
     around = who(analysis.timeline, host.annotations, idle)
     mostly = around[0][0] if around and around[0][1] >= 0.5 * idle.total_ns else ""
     surrounds = f"`{mostly}`" if mostly else "making the batch, random keys, metrics"
+    # Of the first device, in proportion to all
+    between_ns = lost_ns * (idle - dispatch).total_ns / max(idle.total_ns, 1.0)
     parts = max(analysis.step_count, 1)
     what = "a step" if analysis.step_count else "in all"
     return [
@@ -41,9 +43,14 @@ def find(analysis: Analysis) -> list[Finding]:
             share=analysis.share(lost_ns),
             evidence=[
                 f"The host spent {milliseconds(dispatch.total_ns)} dispatching programs, the device "
-                f"{milliseconds(busy_ns)} running them; for {milliseconds(lost_ns)} "
-                f"({percent(analysis.share(lost_ns))}) it waited for the next, Python's part in it included.",
-                f"{len(host.dispatch) / parts:.1f} dispatches {what}"
+                f"{milliseconds(busy_ns)} running them.",
+                f"The device rested {milliseconds(lost_ns)} ({percent(analysis.share(lost_ns))}) before the "
+                "next: "
+                f"{milliseconds(lost_ns - between_ns)} during a dispatch"
+                + (
+                    f", {milliseconds(between_ns)} in Python's pauses between two." if between_ns > 0 else "."
+                ),
+                f"{count(len(host.dispatch) / parts, 'dispatch', 'dispatches')} {what}"
                 + (f"; most of the waiting is in `{mostly}`." if mostly else "."),
             ],
             ranges=analysis.longest(idle, "waiting for a dispatch"),

@@ -41,7 +41,8 @@ def find(analysis: Analysis) -> list[Finding]:
     rows = scalar_reads(analysis)
     waits = analysis.waits[analysis.devices[0].process]
     if analysis.in_every_step(analysis.timeline.ops.start_ns[rows]):
-        lost_ns = lost_by(analysis, waits.waited).lost_ns
+        # What ends with the reads can't win more than they take
+        lost_ns = min(lost_by(analysis, waits.waited).lost_ns, _reading(analysis).total_ns)
         return [_reads(analysis, rows, lost_ns)] if analysis.level(lost_ns) else []
     # Without a read it is mostly told by the host's silence: only where it matters, where the device is what
     # takes longer, and not where the fence of this project's own steps is what waits
@@ -107,16 +108,16 @@ def _reads(analysis: Analysis, rows: NDArray[np.intp], lost_ns: float) -> Findin
     often = "in every step" if steps else count(len(rows), "time")
     sizes = np.unique(ops.size_bytes[rows])
     evidence = [
-        f"{count(len(rows), 'copy').replace('copys', 'copies')} of {size(float(sizes.max()))} from the "
-        "device "
-        f"to the host" + (f", {len(rows) / steps:.1f} a step." if steps else "."),
-        f"Running ahead instead would win {milliseconds(lost_ns)} ({percent(analysis.share(lost_ns))} of "
+        f"{count(len(rows), 'copy', 'copies')} of {size(float(sizes.max()))} from the device to the host"
+        + (f", {len(rows) / steps:.1f} a step." if steps else "."),
+        f"Running ahead instead would win up to {milliseconds(lost_ns)} ({percent(analysis.share(lost_ns))} "
+        "of "
         "the time).",
     ]
     if how:
         evidence.insert(1, f"They come from {' and '.join(f'`{one}`' for one in how)}.")
     if len(host.read):
-        evidence.append(f"The host spent {milliseconds(host.read.total_ns)} in these reads.")
+        evidence.append(f"The host spent {milliseconds(_reading(analysis).total_ns)} in these reads.")
     return Finding(
         id=READ,
         title=f"A value is read back from the device {often} "
@@ -130,12 +131,26 @@ def _reads(analysis: Analysis, rows: NDArray[np.intp], lost_ns: float) -> Findin
         "device has computed the value. The device then has nothing to do until the host has dispatched "
         "the next step.",
         next=[
+            *(
+                [
+                    "Where the value decides whether a loop goes on, put the loop on the device: "
+                    "`jax.lax.while_loop` (or `jax.lax.cond` for a branch) inside `jax.jit`.",
+                ]
+                if not steps or "if x" in how
+                else []
+            ),
             "Keep the values on the device (`losses.append(loss)`) and read them every 100 steps, or at "
             "the end with one `jax.device_get(losses)`.",
             "Where a value is needed in each step, read that of the step before: by then it is there.",
             '`jax.transfer_guard("disallow")` around the loop shows where such reads are.',
         ],
     )
+
+
+def _reading(analysis: Analysis) -> Intervals:
+    """When the host read values: seen, or told by the copy alone."""
+    process = analysis.devices[0].process
+    return analysis.hosts[process].read | analysis.waits[process].read
 
 
 def _readers(analysis: Analysis) -> list[str]:
