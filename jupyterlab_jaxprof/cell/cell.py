@@ -6,7 +6,7 @@ import ast
 import asyncio
 import time
 from collections.abc import Iterable
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from itertools import chain, repeat
 from types import CodeType
@@ -118,10 +118,12 @@ class Cell:
         """Whether the body awaits at its top level."""
         return self._program.needs_await
 
-    async def run(self, loops: int = 1) -> Run:
+    async def run(self, loops: int = 1, *, around: AbstractContextManager[object] | None = None) -> Run:
         """Run the body once and wait for all that it enqueued.
 
         With more `loops` it runs so many times in a row, to measure a short body: no value is shown or kept.
+        `around` is entered just before the body starts and left when all that it enqueued has ended, so that
+        an annotation takes the time that the run tells.
 
         Never raises the body's error, an interrupt or a cancellation: they are in `Run.error`. Raises
         UsageError, before anything has run, when JAX can't be used at all.
@@ -137,11 +139,12 @@ class Cell:
                 "Interrupted while waiting for work of an earlier cell; this cell has not run."
             )
             return run
-        await self._execute(run, loops)
-        if not run.interrupted:
-            self._wait(run, barrier)
-        elif barrier.is_busy():
-            run.notices.append(_WORK_GOES_ON)
+        with around or nullcontext():
+            await self._execute(run, loops)
+            if not run.interrupted:
+                self._wait(run, barrier)
+            elif barrier.is_busy():
+                run.notices.append(_WORK_GOES_ON)
         return run
 
     async def _execute(self, run: Run, loops: int) -> None:

@@ -85,8 +85,8 @@ async def _run(cell: Cell, arguments: Arguments, runs: list[Run]) -> None:
     for number in range(arguments.steps):
         if runs:
             runs[-1].value = None  # only the last value is shown; the others' arrays are not kept alive
-        with jax.profiler.StepTraceAnnotation(name, step_num=number):
-            runs.append(await cell.run())
+        annotation = jax.profiler.StepTraceAnnotation(name, step_num=number)
+        runs.append(await cell.run(around=annotation))
         if runs[-1].error is not None:
             return
 

@@ -30,18 +30,41 @@ class Examined:
         return self.timeline.notices
 
     def summary_with(self, own: Mapping[str, Any]) -> dict[str, Any]:
-        """Give the summary with a capture's `own`: where that counted the same steps, its times hold.
+        """Give the summary with a capture's `own`: where that has steps, all times of steps are its.
 
-        A magic that runs the steps itself has measured them by a clock, up to the devices' end.
+        A magic that runs the steps itself has measured them by a clock, up to the devices' end; the trace
+        tells where their time went, and why some are slow.
         """
         merged = {**self.summary, **{key: value for key, value in own.items() if value is not None}}
         seen, steps = self.summary.get("steps"), own.get("steps")
         if steps and seen:
-            same = (seen.get("name"), seen.get("count")) == (steps.get("name"), steps.get("count"))
-            merged["steps"] = _fitted({**seen, **steps}) if same else steps
+            merged["steps"] = _steps(seen, steps)
         if not merged.get("headline"):
             merged["headline"] = headline(merged)
         return merged
+
+
+def _steps(seen: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Give our own steps, with what a trace that has `seen` them tells besides."""
+    kept = ("name", "count", "median_ms")
+    others = [{key: seen.get(key) for key in kept}, *(seen.get("others") or ())]
+    if seen.get("name") != own.get("name"):
+        return {**own, "others": [one for one in others if one["name"] != own.get("name")]}
+    causes = {one["number"]: one["why"] for one in seen.get("slowest") or ()}
+    steps = {**seen, **own, "marks_dispatch": False, "slowest": _slowest(own, causes)}
+    return _fitted(steps) if seen.get("count") == own.get("count") else steps | {"parts": None}
+
+
+def _slowest(own: Mapping[str, Any], causes: Mapping[int, str]) -> list[dict[str, Any]]:
+    from jupyterlab_jaxprof.diagnosis import thresholds
+
+    durations_ms: Sequence[float] = own.get("durations_ms") or ()
+    order = sorted(range(len(durations_ms)), key=lambda number: -durations_ms[number])
+    return [
+        {"number": number, "duration_ms": durations_ms[number], "why": causes.get(number, "")}
+        for number in order[: thresholds.SLOWEST]
+        if durations_ms[number] > thresholds.SLOW_STEP * own["median_ms"]
+    ]
 
 
 def _fitted(steps: dict[str, Any]) -> dict[str, Any]:

@@ -46,11 +46,16 @@ def _called(node: ast.expr | None) -> str:
 
 def summarize(name: str, durations_ms: Sequence[float]) -> dict[str, Any]:
     """Give the record's `summary.steps` for durations in the order of the steps (at most 10,000 are kept)."""
+    quartiles_ms = list(durations_ms[:1]) * 2
+    if len(durations_ms) > 1:
+        lower_ms, _, upper_ms = statistics.quantiles(durations_ms, n=4, method="inclusive")
+        quartiles_ms = [lower_ms, upper_ms]
     return {
         "name": name,
         "count": len(durations_ms),
         "median_ms": statistics.median(durations_ms),
         "min_ms": min(durations_ms),
         "max_ms": max(durations_ms),
+        "quartiles_ms": quartiles_ms,
         "durations_ms": [round(duration_ms, 6) for duration_ms in durations_ms[:_MAX_DURATIONS]],
     }

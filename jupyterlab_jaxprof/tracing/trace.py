@@ -40,6 +40,7 @@ class Outcome:
     wall_ms: float | None = None
     wall_label: str = "wall time"
     step_name: str = ""
+    """What the steps are called, where we ran them ourselves; those that ended are in `step_durations_ms`."""
     step_durations_ms: Sequence[float] = ()
     notices: list[str] = field(default_factory=lambda: [])
 
@@ -257,9 +258,23 @@ def summary(outcome: Outcome, examined: Examined | None) -> dict[str, Any]:
         steps = summarize(outcome.step_name, outcome.step_durations_ms)
     own: dict[str, Any] = {"headline": None, "wall_ms": outcome.wall_ms, "steps": steps}
     merged = own if examined is None else examined.summary_with(own)
+    if outcome.step_name and examined is not None:
+        _count_those_that_ended(merged, examined, outcome)
     median = (merged.get("steps") or {}).get("median_ms")
     if median is not None:
         merged["headline"] = {"label": "median step", "value": median, "unit": "ms"}
     elif outcome.wall_ms is not None:
         merged["headline"] = {"label": outcome.wall_label, "value": outcome.wall_ms, "unit": "ms"}
     return {"wall_ms": None, **merged}
+
+
+def _count_those_that_ended(summary: dict[str, Any], examined: Examined, outcome: Outcome) -> None:
+    """Leave out of `summary` the step that failed or was interrupted: the trace has it too."""
+    if not outcome.step_durations_ms:
+        summary["steps"] = None
+    seen: Mapping[str, Any] = examined.summary.get("steps") or {}
+    ended = len(outcome.step_durations_ms)
+    if seen.get("name") == outcome.step_name and seen.get("count", 0) > ended:
+        timeline: Mapping[str, Any] = summary["timeline"]
+        sentence = f"The last `{outcome.step_name}` did not end, and is not counted among the steps."
+        summary["timeline"] = {**timeline, "window": f"{timeline['window']} {sentence}"}

@@ -121,6 +121,23 @@ def test_a_cell_that_raises_is_kept_and_raises(shell, store):
     assert record.reason == f"{raised} in step 0 (counted from 0); the trace ends there."
     assert traces.events(xplane(store, record)) > 0
     assert shell.names["capture"].status is Status.FAILED
+    assert record.steps is None, "none has ended"
+    assert record.summary["timeline"]["window"].endswith(
+        "The last `step` did not end, and is not counted among the steps."
+    )
+
+
+def test_all_times_of_steps_are_of_those_that_ended_and_by_one_clock(shell, store):
+    shell.run("import time; naps = iter([0.001] * 6 + [0.02])")
+    shell.run("%%jaxtrace --steps 9 --step-name nap\ntime.sleep(next(naps))")
+    steps = only_record(store).steps
+    durations_ms = steps["durations_ms"]
+    assert (steps["count"], len(durations_ms)) == (7, 7)
+    low_ms, high_ms = steps["quartiles_ms"]
+    assert steps["min_ms"] <= low_ms <= steps["median_ms"] <= high_ms <= steps["max_ms"]
+    slowest = steps["slowest"][0]
+    assert slowest["duration_ms"] == durations_ms[slowest["number"]] == pytest.approx(steps["max_ms"])
+    assert "did not end" in only_record(store).summary["timeline"]["window"]
 
 
 def test_a_step_that_donates_its_input_is_explained(shell, store):

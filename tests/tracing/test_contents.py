@@ -43,6 +43,7 @@ def test_steps_that_a_magic_ran_keep_its_own_times_and_gain_their_parts(real_tra
     assert found["steps"]["parts"]["compute_ms"] == pytest.approx(10.8, abs=0.3)
     other = summary(Outcome(step_name="step", step_durations_ms=durations_ms[:2]), examined)
     assert "parts" not in other["steps"], "these are not the steps of the trace"
+    assert [one["name"] for one in other["steps"]["others"]] == ["train_step"]
 
 
 def test_a_gpu_trace_without_steps(real_trace):

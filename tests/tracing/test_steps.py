@@ -35,6 +35,8 @@ def test_summary():
         "median_ms": 2.0,
         "min_ms": 1.0,
         "max_ms": 3.0,
+        "quartiles_ms": [1.5, 2.5],
         "durations_ms": [3.0, 1.0, 2.0],
     }
+    assert summarize("train", [2.0])["quartiles_ms"] == [2.0, 2.0]
     assert len(summarize("train", [1.0] * 50_000)["durations_ms"]) == 10_000
