@@ -63,7 +63,10 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         from importlib import metadata
 
-        return metadata.version("jupyterlab-jaxprof")
+        try:
+            return metadata.version("jupyterlab-jaxprof")
+        except metadata.PackageNotFoundError:  # a source tree that is not installed; Jupyter's servers ask
+            return "unknown"
     if name == "Capture":
         from jupyterlab_jaxprof.captures import Capture
 

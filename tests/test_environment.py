@@ -8,12 +8,14 @@ import re
 import subprocess
 import sys
 import tomllib
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pytest
 from packaging.specifiers import SpecifierSet
 
+import jupyterlab_jaxprof
 from jupyterlab_jaxprof import environment
 from jupyterlab_jaxprof.environment import command, nsys
 from jupyterlab_jaxprof.environment.versions import satisfies
@@ -305,3 +307,11 @@ def test_requirements_that_are_not_met_are_found(tmp_path: Path) -> None:
     (conflict,) = needed
     assert conflict["what"].startswith("xprof 2.24.9 needs protobuf<4,>=3.20, but ")
     assert "-m pip install 'protobuf<4,>=3.20'" in conflict["remedy"]
+
+
+def test_a_source_tree_that_is_not_installed_has_a_version_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", version)
+    assert jupyterlab_jaxprof.__version__ == "unknown"  # Jupyter's servers ask, and end where it raises

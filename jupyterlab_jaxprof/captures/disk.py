@@ -125,12 +125,17 @@ def total_bytes(directory: Path) -> int:
     return sum(plain_files(directory).values())
 
 
-def settle(directory: Path, *, private: bool) -> None:
-    """Flush all that is below `directory` to the disk; `private` sets modes 0700 and 0600."""
+def settle(directory: Path, *, private: bool, without: str = "") -> None:
+    """Flush all that is below `directory` to the disk; `private` sets modes 0700 and 0600.
+
+    The names in `directory` itself are left to whoever writes the last file there. The file called `without`
+    there is left alone.
+    """
     for place, _, names in os.walk(directory):
+        is_top = Path(place) == directory
         for name in names:
             path = Path(place, name)
-            if path.is_symlink() or not path.is_file():
+            if path.is_symlink() or not path.is_file() or (is_top and name == without):
                 continue
             if private:
                 restrict(path, FILE_MODE)
@@ -141,7 +146,8 @@ def settle(directory: Path, *, private: bool) -> None:
                 os.close(descriptor)
         if private:
             restrict(Path(place), DIRECTORY_MODE)
-        flush_directory(Path(place))
+        if not is_top:
+            flush_directory(Path(place))
 
 
 def remove_tree(directory: Path) -> None:

@@ -168,8 +168,8 @@ class Draft:
     def _publish(self, record: Record) -> Record:
         """Write `record` and move the draft into place; gives the record as readers will see it."""
         record, content = _fitting(record)
+        disk.settle(self.directory, private=self._place.private, without=OWNER_FILE)
         disk.write_atomically(self.directory / RECORD_FILE, content, private=self._place.private)
-        disk.settle(self.directory, private=self._place.private)
         self._move()
         return record
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from importlib import metadata
@@ -50,6 +51,7 @@ def version_of(distribution: str) -> str | None:
         return None
 
 
+@functools.cache
 def own_version() -> str:
     """Give this package's version; empty when it runs from a source tree."""
     return version_of(OWN) or ""

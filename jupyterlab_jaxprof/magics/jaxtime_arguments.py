@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -140,6 +141,7 @@ def _divided(parser: MagicParser, line: str) -> tuple[str, str]:
 _WORD = re.compile(r"""\s*((?:"[^"]*"|'[^']*'|[^\s"'=])+)(?:=(?:"[^"]*"|'[^']*'|[^\s"'])*)?""")
 
 
+@functools.cache
 def _parser(magic: str) -> MagicParser:
     parser = MagicParser(magic)
     parser.add_argument("-r", dest="repeats", type=whole(1, MAX_REPEATS), default=0)
