@@ -82,7 +82,7 @@ def single_run():
 
 
 def whole_cells():
-    """A cell as it is run, under the magic and without: parsing, storing and flushing to the disk included."""
+    """A cell as it is run, under the magic and without: parsing, storing and flushing included."""
     shell = InteractiveShell.instance()
     shell.user_ns.update(f=jax.jit(lambda x: x + 1), x=jnp.ones(8))
     plain, measured = [], []
@@ -96,7 +96,7 @@ def whole_cells():
     plain, measured = sorted(plain[2:]), sorted(measured[2:])  # the first ones import and compile
     middle = ROUNDS // 2
     print(
-        f"run_cell under %%jaxtime --no-card: {measured[middle]:.2f} ms against {plain[middle]:.2f} ms of the "
+        f"a cell under %%jaxtime --no-card: {measured[middle]:.2f} ms against {plain[middle]:.2f} ms of the "
         f"plain cell; minima {measured[0]:.2f} and {plain[0]:.2f} ms"
     )
 

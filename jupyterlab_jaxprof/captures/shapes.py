@@ -68,10 +68,10 @@ _TABLES = {
     "modules": [{"name": str, **_numbers("count", "total_ms", "share_device", "share_wall")}],
 }
 _POINT = {
-    **dict.fromkeys(("value", "ending", "error", "stopped"), str),
+    **dict.fromkeys(("value", "label", "ending", "error", "hint", "stopped"), str),
     **_numbers("median_ms", "lower_quartile_ms", "upper_quartile_ms", "samples", "first_ms"),
-    **_numbers("compiling_ms", "rate", "peak_bytes", "need_bytes"),
-    **dict.fromkeys(("knee", "peak_raised"), bool),
+    **_numbers("compiling_ms", "cache_read_ms", "rate", "peak_bytes", "need_bytes"),
+    **dict.fromkeys(("knee", "peak_raised", "compiled_before"), bool),
     "peaks": [{"device": str, "peak_bytes": float, "raised": bool}],
     "doubts": [str],
 }
@@ -111,7 +111,7 @@ SUMMARY: dict[str, Any] = {
     ],
     "compiles_left_out": _numbers("count", "total_ms"),
     "transfers": [
-        {"direction": str, "way": str, **_numbers("line", "count", "bytes", "waited_ms")},
+        {"direction": str, "way": str, **_numbers("line", "count", "bytes", "unsized", "waited_ms")},
     ],
     "transfers_left_out": float,
     "memory": {
@@ -137,7 +137,7 @@ SUMMARY: dict[str, Any] = {
     "sweep": {
         "names": [str],
         "rate_unit": str,
-        "planned": float,
+        **_numbers("planned", "devices"),
         "series": [{**dict.fromkeys(("label", "along", "verdict"), str), "points": [_POINT]}],
     },
     # Of kind `memory`, besides `memory`:

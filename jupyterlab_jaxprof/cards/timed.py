@@ -213,6 +213,11 @@ def _transfers(summary: Data) -> Iterator[Block]:
         [_transfer(transfer, lines) for transfer in transfers[:MAX_TRANSFERS]],
         f"and {more:,.0f} more places" if more > 0 else "",
     )
+    if any(transfer.get("unsized") for transfer in transfers):
+        yield Remark(
+            "JAX tells how large a write is only while the call that writes is compiled; of a call that it "
+            "knows already the size is left open: –, or ≥ where a part is known."
+        )
 
 
 def _transfer(transfer: Data, lines: bool) -> Row:
@@ -220,6 +225,8 @@ def _transfer(transfer: Data, lines: bool) -> Row:
     what = f"read by {transfer.get('way')}" if reads else f"written as {transfer.get('way')}"
     waited = _time(transfer.get("waited_ms")) if reads else _NONE
     size = units.size(transfer.get("bytes"))
+    if transfer.get("unsized") and transfer.get("bytes"):
+        size = f"≥ {size}"
     cells = [what, *([_line(transfer)] if lines else []), units.count(transfer.get("count")), size, waited]
     return Row(cells)
 

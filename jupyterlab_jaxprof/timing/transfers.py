@@ -18,8 +18,10 @@ class Transfer:
     """The transfers of one kind at one line.
 
     `way` is how a read is written in the code (float, item, print, ...), "argument" for a write. `size_bytes`
-    is None where JAX doesn't tell it, `waited_ns` (reads alone) the time from asking for the value to having
-    it, in which the work enqueued before is waited for. `line` is None outside of the user's code.
+    adds up what JAX tells, and is None where it tells nothing; of `unsized` ones it does not (of a write it
+    does while the call that writes is compiled, and no more in calls that it knows already). `waited_ns`
+    (reads alone) is the time from asking for the value to having it, in which the work enqueued before is
+    waited for. `line` is None outside of the user's code.
     """
 
     direction: Literal["read", "write"]
@@ -27,15 +29,17 @@ class Transfer:
     line: int | None
     file: str | None
     count: int = 0
-    size_bytes: int | None = 0
+    size_bytes: int | None = None
+    unsized: int = 0
     waited_ns: int = 0
 
     def add(self, size_bytes: int | None, waited_ns: int = 0) -> None:
         """Count one more."""
         self.count += 1
-        self.size_bytes = (
-            None if size_bytes is None or self.size_bytes is None else self.size_bytes + size_bytes
-        )
+        if size_bytes is None:
+            self.unsized += 1
+        else:
+            self.size_bytes = (self.size_bytes or 0) + size_bytes
         self.waited_ns += waited_ns
 
     def to_dict(self) -> dict[str, Any]:
@@ -47,6 +51,7 @@ class Transfer:
             "file": self.file,
             "count": self.count,
             "bytes": self.size_bytes,
+            "unsized": self.unsized,
             "waited_ms": self.waited_ns / 1e6,
         }
 

@@ -57,7 +57,8 @@ def summary(text: str = "train_step") -> dict[str, Any]:
         "compiles_left_out": {"count": 3, "total_ms": 30.0},
         "transfers": [
             {"direction": "read", "way": text, "line": 9, "count": 30, "bytes": 120, "waited_ms": 41.5},
-            {"direction": "write", "way": "argument", "line": 8, "count": 2, "bytes": None, "waited_ms": 0},
+            {"direction": "write", "way": "argument", "line": 8, "count": 2, "bytes": 20, "unsized": 1,
+             "waited_ms": 0},
         ],
         "transfers_left_out": 4,
         "memory": {
@@ -109,7 +110,7 @@ def test_the_first_line_is_the_sentence_and_all_figures_follow() -> None:
             "minimum", "133 µs", "p20", "141 µs", "60", "5 beyond, up to 1.33 ms",
             "Returned to Python after 57.0 µs a run, device done after 148 µs",
             "this takes 0.493 × as long (0.46 to 0.53)", "no difference that can be told",
-            "this takes 0.823 × as long; single first runs", "this, by the first run",
+            "this takes 0.823 × as long; single first runs", "this, by the first run", "≥ 20 B",
             "this, by the 20th percentile of the runs",
             "Not alike with train_step: jax: 0.10 here, train_step there.",
             "function", "hit", "train_step: float32[256,1024] · Another shape: train_step.",

@@ -102,6 +102,19 @@ def test_lines_counts_and_bytes():
     assert result.notices == []
 
 
+def test_sizes_that_jax_tells_are_added_up_and_the_others_counted():
+    f = jax.jit(lambda x: x * 2)
+
+    def body():
+        for _ in range(3):
+            f(2.0)
+
+    (write,) = time(body, transfers=True).transfers
+    assert (write.count, write.size_bytes, write.unsized) == (3, 4, 2)  # it is compiled the first time
+    (write,) = time(body, transfers=True).transfers
+    assert (write.count, write.size_bytes, write.unsized) == (3, None, 3)
+
+
 @undisturbed
 def test_waiting_is_told():
     @jax.jit
