@@ -169,6 +169,7 @@ def explain_idle(
         (Cause.DISPATCH, host.dispatch),
         (Cause.WAIT, host.wait),
         (Cause.ANNOTATED, host.working),
+        (Cause.COPY, NONE if len(host.staging) else _rests_for_staging(timeline, use)),
         (Cause.WAIT, waits.woke),
         (Cause.ANNOTATED, host.annotated),
         (Cause.PYTHON, host.python),
@@ -184,6 +185,26 @@ def explain_idle(
     if len(rest):
         by_cause[Cause.UNSEEN] = rest
     return IdleTime(use, by_cause)
+
+
+def _rests_for_staging(timeline: Timeline, use: DeviceUse) -> Intervals:
+    """Find the rests right before large copies to the device that may be filling the pinned buffer.
+
+    For recordings that don't show this: reports of Nsight Systems, and files whose host can't be read.
+    """
+    ops, idle = timeline.ops, use.idle
+    rows = use.rows[
+        (ops.copy_kind[use.rows] == CopyKind.HOST_TO_DEVICE)
+        & (ops.module[use.rows] == 0)
+        & (ops.size_bytes[use.rows] >= thresholds.LEAST_STAGED_BYTES)
+    ]
+    if not len(rows) or not len(idle):
+        return NONE
+    starts = ops.start_ns[rows]
+    copy = np.minimum(np.searchsorted(starts, idle.end_ns), len(rows) - 1)
+    longest_ns = ops.size_bytes[rows[copy]] / thresholds.SLOWEST_STAGING_BYTES_PER_S * 1e9
+    fits = (starts[copy] == idle.end_ns) & (idle.lengths_ns <= longest_ns + thresholds.USUAL_WAKE_NS)
+    return Intervals(idle.start_ns[fits], idle.end_ns[fits])
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,17 @@ class Programs:
         )
 
 
+def place_of(timeline: Timeline, row: int) -> str:
+    """Give the scope and the source line of an operation, as far as known: `jit(f)/mul, model.py:12`."""
+    scope, source = (timeline.text(int(column[row])) for column in (timeline.ops.scope, timeline.ops.source))
+    return ", ".join(text for text in (scope_of(scope), source) if text)
+
+
+def scope_of(text: str) -> str:
+    """Give a name stack as it is; nothing for an argument's name, which is all that some operations have."""
+    return text if "(" in text or "/" in text else ""
+
+
 def find_programs(timeline: Timeline, devices: list[DeviceUse]) -> Programs:
     """Group the operations in the window by device, module and program id."""
     ops = timeline.ops

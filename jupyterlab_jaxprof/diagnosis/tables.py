@@ -14,6 +14,7 @@ from . import thresholds
 from .analysis import Analysis
 from .grouping import dense, largest
 from .host import Work
+from .programs import scope_of
 
 Row = dict[str, Any]
 _COPY_KINDS = {
@@ -127,7 +128,7 @@ def _hlo_ops(analysis: Analysis) -> tuple[list[Row], int]:
             {
                 "name": timeline.text(int(ops.hlo_op[row])),
                 "module": timeline.text(int(ops.module[row])),
-                "scope": timeline.text(int(ops.scope[row])),
+                "scope": scope_of(timeline.text(int(ops.scope[row]))),
                 "source": timeline.text(int(ops.source[row])),
                 "count": int(groups.counts[group]),
                 "total_ms": _ms(total),

@@ -60,7 +60,7 @@ ROWS: dict[str, Row] = {
         0.003,
         {
             "host-starves-device": "`load_data` is where the time goes",
-            "host-to-device-copies": "1.2 MiB are copied from the host to the device in every step",
+            "host-to-device-copies": "1.2 MiB is copied from the host to the device in every step",
         },
         COMPILING | {"sync-every-step", "batch-too-small", "eager-dispatch"},
     ),
@@ -80,7 +80,7 @@ ROWS: dict[str, Row] = {
         ("train", 8, 29.6),
         0.16,
         {
-            "host-to-device-copies": "128 MiB are copied from the host to the device in every step from page",
+            "host-to-device-copies": "128 MiB is copied from the host to the device in every step from page",
             "device-idle": "83 %",
         },
         COMPILING | {"host-starves-device", "device-to-host-copies", "device-copies", "batch-too-small"},

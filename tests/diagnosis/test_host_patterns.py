@@ -184,6 +184,29 @@ class TestHostBound:
         assert "garbage collection" in finding.title
         assert any("gc.freeze" in advice for advice in finding.next)
 
+    def test_a_name_is_credited_with_its_own_time_only(self) -> None:
+        scene = Scene()
+        starts = loop(scene, 8, host_us=4000)
+        end = starts[-1] + 6000
+        scene.annotation(end, 60_000, "save_figures")
+        scene.dispatch(end + 60_000, 100)
+        scene.kernel(end + 60_100, 5000)
+        scene.step(end + 60_000, 5200, 8)
+        finding = found(scene)["host-starves-device"]
+        assert "`save_figures` is where the time goes (60.0 ms" in finding.title
+        assert [one.label for one in finding.ranges] == ["save_figures"]
+        assert "ran once" in finding.evidence[1]
+        assert not any("loader" in advice for advice in finding.next)
+
+    def test_several_names_share_it(self) -> None:
+        scene = Scene()
+        for start in loop(scene, host_us=20_000):
+            scene.annotation(start - 20_000, 12_000, "load")
+            scene.annotation(start - 8000, 7900, "log")
+        finding = found(scene)["host-starves-device"]
+        assert "`load` and `log` are where the time goes" in finding.title
+        assert "in the median step" in finding.title
+
     def test_an_epoch_around_the_steps_tells_nothing(self) -> None:
         scene = Scene()
         loop(scene, host_us=20_000)
@@ -213,6 +236,7 @@ class TestSmallWork:
         findings = found(self.eager(50))
         finding = findings["eager-dispatch"]
         assert "50 operations a step" in finding.title
+        assert "Put what `chain` marks under `jax.jit`" in finding.next[0]
         assert "`sin`, `multiply` and `add`" in finding.title
         assert "`chain`" in finding.evidence[1]
         assert "tiny-kernels" not in findings

@@ -107,9 +107,11 @@ class Scene:
             module=module,
         )
 
-    def collective(self, start_us: float, duration_us: float, device: int = 0) -> None:
+    def collective(self, start_us: float, duration_us: float, device: int = 0, size_bytes: int = 0) -> None:
         self.kernel(start_us, duration_us, "ncclDevKernel_AllReduce", device=device, stream=3)
-        self._rows[Collectives].append({"device": device, "start_ns": start_us * 1e3})
+        self._rows[Collectives].append(
+            {"device": device, "start_ns": start_us * 1e3, "size_bytes": size_bytes}
+        )
 
     def range(
         self,
@@ -173,14 +175,17 @@ class Scene:
 
     def timeline(self) -> Timeline:
         ops = self._table(DeviceOps)
-        collectives = [
-            int(
-                np.flatnonzero(
-                    (ops.device == row["device"]) & (ops.start_ns == row["start_ns"]) & (ops.stream == 3)
-                )[0]
+        collectives = sorted(
+            (
+                int(
+                    np.flatnonzero(
+                        (ops.device == row["device"]) & (ops.start_ns == row["start_ns"]) & (ops.stream == 3)
+                    )[0]
+                ),
+                row["size_bytes"],
             )
             for row in self._rows[Collectives]
-        ]
+        )
         kind = self._texts.number("all-reduce")
         tables: dict[str, Any] = {
             name: self._table(table)
@@ -202,8 +207,9 @@ class Scene:
             ops=ops,
             collectives=columns(
                 Collectives,
-                op=np.array(sorted(collectives), dtype=np.int64),
+                op=np.array([row for row, _ in collectives], dtype=np.int64),
                 kind=np.full(len(collectives), kind),
+                size_bytes=np.array([size for _, size in collectives], dtype=np.int64),
             ),
             recorded_ns=(0.0, self._end_us * 1e3),
             blind=self.blind,

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jupyterlab_jaxprof.timeline.model import CopyKind, OpKind
 
 from ..analysis import Analysis
 from ..finding import Finding, Level
-from ..thresholds import PROBLEM_SHARE
+from ..programs import place_of
+from ..thresholds import LOOP_REPEATS, PROBLEM_SHARE, SMALL_PART
 from ..units import count, milliseconds, percent
 
 ID = "device-copies"
@@ -19,6 +21,21 @@ _MOVES = re.compile(
     r"^(wrapped_|loop_|input_)?(transpose|copy|concatenate|pad|reverse|slice|dynamic_(update_)?slice)(_fusion)?"
     r"([._]\d+)*$|^memcpy(32|128)"
 )
+
+
+_BY_THEMSELVES = {"jit_copy", "jit_transpose", "jit_concatenate", "jit_swapaxes", "jit_moveaxis", "jit__pad"}
+_WRITE = (
+    "A buffer that grows or rolls by `jnp.concatenate` or `jnp.roll` is copied whole each time: keep one of "
+    "fixed "
+    "size and write into it, `x.at[i].set(row)` with an index that wraps around, inside "
+    "`jax.jit(push, donate_argnums=0)`."
+)
+_TRANSPOSE = (
+    "Keep one order of dimensions from end to end: the contracted and the feature dimension last (`NHWC` for "
+    "convolutions), and let `einsum` or `dot_general` contract without a `transpose` before it."
+)
+_DONATE = "Donate arguments that are replaced: `jax.jit(step, donate_argnums=0)` updates them in place."
+Rows = NDArray[np.intp]
 
 
 def find(analysis: Analysis) -> list[Finding]:
@@ -50,22 +67,50 @@ def find(analysis: Analysis) -> list[Finding]:
                 "device.",
                 *_worst(analysis, rows),
             ],
-            meaning="Transposes and copies read and write memory and compute nothing. XLA inserts them "
-            "where an operation wants another layout than the one before gives, and where an argument "
-            "can't be reused.",
-            next=[
-                "Keep one order of dimensions from end to end: the contracted and the feature dimension "
-                "last (`NHWC` for convolutions), and let `einsum` or `dot_general` contract without a "
-                "`transpose` before it.",
-                "Donate arguments that are replaced: `jax.jit(step, donate_argnums=0)` updates them in "
-                "place.",
-                "Inside `jax.lax.scan`, carry only what changes: the whole carry may be copied in each pass.",
-            ],
+            meaning="Transposes, copies and concatenations read and write memory and compute nothing. Some "
+            "stand "
+            "in the program itself; others XLA inserts, where an operation wants another layout than the one "
+            "before gives, and where an argument can't be reused.",
+            next=_advice(analysis, rows),
         )
     ]
 
 
-def _worst(analysis: Analysis, rows: np.ndarray[tuple[int], np.dtype[np.intp]]) -> list[str]:
+def _advice(analysis: Analysis, rows: Rows) -> list[str]:
+    """What to do about the kinds of moving that take the time."""
+    timeline, ops = analysis.timeline, analysis.timeline.ops
+    totals = np.bincount(ops.name[rows], weights=ops.duration_ns[rows])
+    by_kind: dict[str, float] = {}
+    for number in np.flatnonzero(totals).tolist():
+        found = _MOVES.search(timeline.texts[number])
+        moves = (found[2] if found else None) or "copy"
+        kind = moves if moves in ("transpose", "copy") else "write"
+        by_kind[kind] = by_kind.get(kind, 0.0) + float(totals[number])
+    modules = {timeline.text(int(number)) for number in np.unique(ops.module[rows])}
+    copied = (
+        "`jnp.copy(x)` and `jnp.array(x)` copy what is on the device already: JAX arrays can't be changed, "
+        "so "
+        "two names may share one."
+    )
+    advice = {"write": [_WRITE], "transpose": [_TRANSPOSE], "copy": [_DONATE]}
+    if "jit_copy" in modules:
+        advice["copy"].insert(0, copied)
+    kinds = sorted(by_kind, key=lambda kind: -by_kind[kind])
+    least = SMALL_PART * sum(by_kind.values())
+    lines = [line for kind in kinds if by_kind[kind] >= least for line in advice[kind]]
+    programs = analysis.programs.of_op[rows]
+    if (analysis.programs.repeats[np.unique(programs[programs >= 0])] >= LOOP_REPEATS).any():
+        lines.append(
+            "Inside `jax.lax.scan`, carry only what changes: the whole carry may be copied in each pass."
+        )
+    if modules & _BY_THEMSELVES:
+        lines.append(
+            "Outside `jax.jit` each of these is a program of its own; inside, XLA can often do without it."
+        )
+    return lines
+
+
+def _worst(analysis: Analysis, rows: Rows) -> list[str]:
     timeline, ops = analysis.timeline, analysis.timeline.ops
     totals = np.bincount(ops.name[rows], weights=ops.duration_ns[rows])
     lines: list[str] = []
@@ -73,9 +118,7 @@ def _worst(analysis: Analysis, rows: np.ndarray[tuple[int], np.dtype[np.intp]]) 
         if totals[number] <= 0:
             break
         row = rows[np.flatnonzero(ops.name[rows] == number)[0]]
-        where = ", ".join(
-            text for text in (timeline.text(int(column[row])) for column in (ops.scope, ops.source)) if text
-        )
+        where = place_of(timeline, int(row))
         lines.append(
             f"`{timeline.text(int(number))}`: {milliseconds(float(totals[number]))}"
             + (f" ({where})" if where else "")

@@ -30,7 +30,9 @@ def find(analysis: Analysis) -> list[Finding]:
     )
     many = count(runs / steps, "operation") + " a step" if steps else count(runs, "operation")
     each = float(programs.device_ns[eager].sum()) / max(float(programs.runs[eager].sum()), 1.0)
-    around = _around(analysis)
+    around, is_function = _around(analysis)
+    marked = f"`{around}`" if is_function else f"what `{around}` marks"
+    what = marked if around else "the function that does this"
     return [
         Finding(
             id=ID,
@@ -49,7 +51,7 @@ def find(analysis: Analysis) -> list[Finding]:
             meaning="Outside `jax.jit` each operation is a program of its own, and Python needs tens of "
             "microseconds to dispatch it: far longer than the device needs to run it.",
             next=[
-                f"Put {f'`{around}`' if around else 'the function that does this'} under `jax.jit`: XLA "
+                f"Put {what} under `jax.jit`: XLA "
                 "fuses such operations into a few kernels with one dispatch.",
                 "A Python loop inside becomes `jax.lax.scan` or `jax.lax.fori_loop` where it is long; an "
                 "optimizer's update over many parameters belongs into the same `jax.jit` as the gradients.",
@@ -80,14 +82,17 @@ def is_many(analysis: Analysis) -> bool:
     return runs >= EAGER_IN_WINDOW and kinds >= EAGER_KINDS
 
 
-def _around(analysis: Analysis) -> str:
-    """The user's name for what dispatches them: an annotation, a function of the Python tracer, the step."""
+def _around(analysis: Analysis) -> tuple[str, bool]:
+    """The user's name for what dispatches them, and whether it is a function's.
+
+    That is an annotation, a function of the Python tracer, or the step.
+    """
     host = analysis.hosts[analysis.devices[0].process]
     pieces = analysis.idle[0].of(Cause.EAGER)
-    for rows in (host.annotations, host.frames):
+    for rows, are_functions in ((host.annotations, False), (host.frames, True)):
         found = who(analysis.timeline, rows, pieces, at_least=0.9)
         if found and found[0][1] >= 0.7 * pieces.total_ns:
-            function = found[0][0].rsplit(" ", 1)[-1]
-            if not function.startswith("<"):  # a cell or a module has no function to put under jit
-                return function
-    return analysis.steps.name if analysis.steps is not None else ""
+            name = found[0][0].rsplit(" ", 1)[-1] if are_functions else found[0][0]
+            if not name.startswith("<"):  # a cell or a module has no function to put under jit
+                return name, are_functions
+    return (analysis.steps.name if analysis.steps is not None else ""), False

@@ -10,7 +10,7 @@ from jupyterlab_jaxprof.timeline.model import CopyKind, HostMemory, OpKind, Sour
 
 from ..analysis import Analysis
 from ..finding import Finding, Level
-from ..gaps import Cause
+from ..gaps import Cause, who
 from ..thresholds import DATA_BYTES_PER_STEP, HIDDEN_COPY_SHARE, IDLE_NOTE_SHARE, LEAST_NOTE_SHARE
 from ..units import count, milliseconds, percent, size
 
@@ -81,28 +81,40 @@ def _finding(
     way = "from the host to the device" if to_device else "from the device to the host"
     memory, staged_ns = _memory(analysis, rows, to_device)
     each = size(total / steps) if steps else size(total)
-    when = "in every step" if steps else f"in {count(len(rows), 'copy').replace('copys', 'copies')}"
+    when = "in every step" if steps else f"in {count(len(rows), 'copy', 'copies')}"
+    number = count(len(rows), "copy", "copies")
     evidence = [
-        f"{size(total)} in {len(rows)} copies, {milliseconds(time_ns)} in all ({total / time_ns:.1f} "
+        f"{size(total)} in {number}, {milliseconds(time_ns)} in all ({total / time_ns:.1f} "
         f"GB/s){', ' + memory if memory else ''}.",
-        f"{milliseconds(exposed_ns)} of the copying ran while nothing was computed"
-        + (
-            f", and for {milliseconds(idle_ns)} the device rested until a copy was ready." if idle_ns else "."
-        ),
+        f"{milliseconds(exposed_ns)} of the copying ran while nothing was computed.",
     ]
-    if staged_ns:
+    host = analysis.hosts[analysis.devices[0].process]
+    cause = Cause.COPY if to_device else Cause.READ
+    pieces = analysis.idle[0].of(cause)
+    around = who(analysis.timeline, host.annotations, pieces)
+    inside = f", most of it in `{around[0][0]}`" if around and around[0][1] >= 0.5 * pieces.total_ns else ""
+    if idle_ns and not to_device:
+        evidence.append(
+            f"For {milliseconds(idle_ns)} the device rested while the host read{inside}: beyond the copying "
+            "itself "
+            "the host finds memory for each array and moves it there, which the trace does not show apart."
+        )
+    elif idle_ns and staged_ns:
         evidence.append(
             f"The host needed {milliseconds(staged_ns)} to bring the arrays into the buffer that the device "
-            "copies from."
+            f"copies from; for {milliseconds(idle_ns)} the device rested until a copy was ready{inside}."
         )
-    elif to_device and (before_ns := _rest_before(analysis, rows)) > exposed_ns:
+    elif idle_ns:
         evidence.append(
-            f"Right before these copies the device rested {milliseconds(before_ns)}: JAX first copies numpy "
-            "arrays into a pinned buffer, which this recording doesn't show."
+            f"For {milliseconds(idle_ns)} the device rested right before these copies{inside}, about as "
+            "long as JAX "
+            "needs to bring such arrays into the pinned buffer that the device copies from; this recording "
+            "doesn't "
+            "show it."
         )
     return Finding(
         id=TO_DEVICE if to_device else TO_HOST,
-        title=f"{each} are copied {way} {when}{' ' + memory if memory else ''}: "
+        title=f"{each} is copied {way} {when}{' ' + memory if memory else ''}: "
         f"{percent(analysis.share(lost_ns))} of the time",
         level=level,
         lost_ms=lost_ns / 1e6,
@@ -119,14 +131,9 @@ def _finding(
     )
 
 
-def _rest_before(analysis: Analysis, rows: NDArray[np.intp]) -> float:
-    """How long the devices rested right before such copies, as the mean of the devices (ns)."""
-    ops = analysis.timeline.ops
-    rests = [
-        use.idle.lengths_ns[np.isin(use.idle.end_ns, ops.start_ns[rows[ops.device[rows] == use.index]])]
-        for use in analysis.devices
-    ]
-    return sum(float(one.sum()) for one in rests) / len(analysis.devices)
+def _unseen(analysis: Analysis) -> bool:
+    """Whether the recording can't show how arrays come into the pinned buffer."""
+    return analysis.timeline.source is Source.NSIGHT or "host" in analysis.timeline.blind
 
 
 def _memory(analysis: Analysis, rows: NDArray[np.intp], to_device: bool) -> tuple[str, float]:
@@ -145,8 +152,8 @@ def _memory(analysis: Analysis, rows: NDArray[np.intp], to_device: bool) -> tupl
     if np.mean(memory == HostMemory.PINNED) > 0.5:
         if to_device and staged_ns > copying:
             return "from pageable memory, through a pinned buffer", staged_ns
-        if to_device and analysis.timeline.source is Source.NSIGHT:
-            return "", staged_ns  # of any array: a report doesn't show how it came into the pinned buffer
+        if to_device and not staged_ns and _unseen(analysis):
+            return "", staged_ns
         return f"{word} pinned memory", staged_ns
     return "", staged_ns
 
@@ -162,7 +169,9 @@ def _to_device_advice() -> list[str]:
 
 def _to_host_advice() -> list[str]:
     return [
-        "Read less often, and only what is needed: reduce on the device inside `jax.jit` first.",
+        "Read less often (a checkpoint every some hundred steps), and only what is needed: reduce on the "
+        "device "
+        "inside `jax.jit` first.",
         "Start the copy early with `x.copy_to_host_async()` and read it some steps later; write "
         "checkpoints asynchronously (orbax).",
     ]

@@ -27,6 +27,7 @@ def find(analysis: Analysis) -> list[Finding]:
     by_cause = sorted(((analysis.idle_ns(cause), cause) for cause in Cause), reverse=True)
     causes = [
         f"{milliseconds(time_ns)} ({percent(time_ns / idle_ns)}): {cause.value}"
+        + (", as its length tells" if cause is Cause.COPY and not len(analysis.host.staging) else "")
         for time_ns, cause in by_cause
         if time_ns >= 0.02 * idle_ns
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..analysis import Analysis
 from ..finding import Finding, Level
 from ..gaps import Cause, who
+from ..thresholds import SMALL_PART
 from ..units import count, milliseconds, percent
 from .eager import is_many
 
@@ -45,10 +46,13 @@ def find(analysis: Analysis) -> list[Finding]:
                 f"The host spent {milliseconds(dispatch.total_ns)} dispatching programs, the device "
                 f"{milliseconds(busy_ns)} running them.",
                 f"The device rested {milliseconds(lost_ns)} ({percent(analysis.share(lost_ns))}) before the "
-                "next: "
-                f"{milliseconds(lost_ns - between_ns)} during a dispatch"
+                "next"
                 + (
-                    f", {milliseconds(between_ns)} in Python's pauses between two." if between_ns > 0 else "."
+                    f": {milliseconds(lost_ns - between_ns)} while it was dispatched, "
+                    f"{milliseconds(between_ns)} in "
+                    "Python's pauses between two dispatches."
+                    if between_ns > SMALL_PART * lost_ns
+                    else " was dispatched."
                 ),
                 f"{count(len(host.dispatch) / parts, 'dispatch', 'dispatches')} {what}"
                 + (f"; most of the waiting is in `{mostly}`." if mostly else "."),

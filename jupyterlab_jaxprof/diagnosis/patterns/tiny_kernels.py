@@ -9,6 +9,7 @@ from ..analysis import Analysis
 from ..compiles import function_name
 from ..finding import Finding, Level, Range
 from ..gaps import Cause
+from ..programs import place_of
 from ..thresholds import LOOP_REPEATS, MANY_OPS, TINY_KERNEL_NS
 from ..units import count, microseconds, milliseconds, percent
 
@@ -142,7 +143,6 @@ def _busiest(analysis: Analysis, program: int) -> list[str]:
     parts: list[str] = []
     for number in most:
         row = rows[np.flatnonzero(ops.hlo_op[rows] == number)[0]]
-        where = [timeline.text(int(column[row])) for column in (ops.scope, ops.source)]
-        known = ", ".join(text for text in where if text)
+        known = place_of(timeline, int(row))
         parts.append(f"`{timeline.text(number)}` x {counts[number]:,}" + (f" ({known})" if known else ""))
     return [f"Most often: {'; '.join(parts)}."]
