@@ -15,6 +15,7 @@ MAX_DEVICES = 16
 MAX_CURVES = 8
 MAX_CELLS = 16
 MAX_ARRAYS = 12
+PROCESS = "process"  # as the sampler of the timing room calls it
 
 Data = Mapping[str, Any]
 
@@ -33,21 +34,33 @@ def _watch(summary: Data) -> Iterator[Block]:
         return
     cells = [cell for cell in watch.get("cells") or [] if cell]
     stretches = _stretches(cells[:MAX_CELLS], duration_ms)
+    devices = [one for one in series if one.get("device") != PROCESS]
+    most = max((_most(one) for one in devices), default=0.0)
     for one in series[:MAX_CURVES]:
-        yield _curve(one, duration_ms, stretches)
+        yield _curve(one, duration_ms, stretches, _most(one) if one.get("device") == PROCESS else most)
     if len(series) > MAX_CURVES:
         yield Remark(f"And {units.count(len(series) - MAX_CURVES, 'more curve')}: see capture.json.")
+    told = [f"The devices are drawn to one scale, up to {units.size(most)}."] if len(devices) > 1 else []
+    if watch.get("samples"):
+        each = units.duration(duration_ms / watch["samples"])
+        told.append(f"{units.count(watch['samples'], 'sample')}, one every {each} on average.")
+    if told:
+        yield Remark(" ".join(told))
     yield from _cells(cells, watch)
 
 
-def _curve(series: Data, duration_ms: float, stretches: Sequence[Stretch]) -> Curve:
+def _most(series: Data) -> float:
+    return max(value or 0.0 for value in series["columns"])
+
+
+def _curve(series: Data, duration_ms: float, stretches: Sequence[Stretch], most: float) -> Curve:
+    """Draw one curve, as high as `most` is."""
     values = [value or 0.0 for value in series["columns"]]
-    most = max(values) or 1.0
     label, peak = str(series.get("label") or ""), units.size(series.get("most_bytes"))
     limit = f" of {units.size(series['limit_bytes'])}" if series.get("limit_bytes") else ""
     each_ms = duration_ms / len(values)
     bars = [
-        (value / most, f"{units.duration(number * each_ms)}: {units.size(value)}")
+        (value / (most or 1.0), f"{units.duration(number * each_ms)}: {units.size(value)}")
         for number, value in enumerate(values)
     ]
     return Curve(label, f"most {peak}{limit}", bars, "0 s", units.duration(duration_ms), stretches)

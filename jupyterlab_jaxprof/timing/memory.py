@@ -7,7 +7,6 @@ import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 from jupyterlab_jaxprof.cards import units
@@ -276,7 +275,11 @@ def live_bytes() -> dict[str, int]:
 def process_bytes() -> int | None:
     """Give the memory of this process that is in the machine's (resident); None where it can't be told."""
     try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        descriptor = os.open("/proc/self/statm", os.O_RDONLY)  # at every sample of a watch
+        try:
+            pages = int(os.read(descriptor, 200).split()[1])
+        finally:
+            os.close(descriptor)
     except (OSError, ValueError, IndexError):  # not Linux
         return _process_bytes_elsewhere()
     return pages * os.sysconf("SC_PAGE_SIZE")
