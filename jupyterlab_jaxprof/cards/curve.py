@@ -1,4 +1,4 @@
-"""A quantity over time, as columns, with the stretches in which something ran below them."""
+"""A quantity over time, or over values, as columns, with named stretches below them."""
 
 from __future__ import annotations
 
@@ -55,9 +55,12 @@ def lines_of(curve: Curve) -> list[str]:
 
 
 def _rebinned(fractions: list[float]) -> list[float]:
-    """Take the highest of neighbours where there are more columns than a line has room for."""
+    """Take the highest of neighbours where a line has no room for all columns; few of them are wide."""
+    if not fractions:
+        return []
     if len(fractions) <= _CELLS:
-        return fractions
+        wide = max(_CELLS // 2 // len(fractions), 1)
+        return [fraction for fraction in fractions for _ in range(wide)]
     bounds = [number * len(fractions) // _CELLS for number in range(_CELLS + 1)]
     return [max(fractions[low:high]) for low, high in pairwise(bounds)]
 

@@ -8,6 +8,8 @@ from typing import TypeGuard
 
 _NONE = "–"
 _SIZES = ("B", "kB", "MB", "GB", "TB", "PB")
+#: Numbers from here on are written with an exponent.
+_UNCOUNTED = 1e9
 _MINUTE_S, _HOUR_S = 60, 3600
 
 
@@ -50,11 +52,23 @@ def count(number: float | None, noun: str = "", plural: str = "") -> str:
     """Write a number with thousands set apart, and its noun: '1 step', '1,000,000 steps', '2 indices'."""
     if not _finite(number):
         return _NONE
+    if abs(number) >= _UNCOUNTED**2:
+        return f"{rate(number)} {plural or noun + 's'}" if noun else rate(number)
     is_whole = float(number).is_integer() or _rounded(abs(number)) >= 1000
     written = f"{number:,.0f}" if is_whole else f"{number:.3g}"
     if not noun:
         return written
     return f"{written} {noun if number == 1 else plural or noun + 's'}"
+
+
+def rate(number: float | None) -> str:
+    """Write how many a second, to three digits: '81,200', '0.25', '3.83e12' where nobody counts digits."""
+    if not _finite(number):
+        return _NONE
+    if abs(number) >= _UNCOUNTED:
+        mantissa, _, exponent = f"{number:.2e}".partition("e")
+        return f"{mantissa}e{int(exponent)}"
+    return f"{_rounded(number):,.0f}" if abs(number) >= 100 else f"{number:.3g}"
 
 
 def percent(value: float | None) -> str:
@@ -64,12 +78,12 @@ def percent(value: float | None) -> str:
     if 0 < abs(value) < 10:
         return f"{value:.2g} %" if abs(value) >= 0.01 else "< 0.01 %"
     if 99 < value < 100:
-        return f"{math.floor(value * 10) / 10:g} %"
+        return f"{math.floor(value * 10 + 1e-9) / 10:g} %"
     return f"{value:.0f} %"
 
 
 def quantity(value: float | None, unit: str) -> str:
-    """Write a value with a record's unit: `ms`, `us`, `ns`, `s`, `bytes`, `percent` or any other."""
+    """Write a value with a record's unit: `ms`, `us`, `ns`, `s`, `bytes`, `percent`, a rate or any other."""
     to_ms = {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3}
     if unit in to_ms:
         return duration(value * to_ms[unit] if value is not None else None)
@@ -77,7 +91,8 @@ def quantity(value: float | None, unit: str) -> str:
         return size(value)
     if unit == "percent":
         return percent(value)
-    return f"{count(value)} {unit}".strip()
+    is_huge = unit.endswith("/s") and _finite(value) and abs(value) >= _UNCOUNTED
+    return f"{rate(value) if is_huge else count(value)} {unit}".strip()
 
 
 def instant(milliseconds: float | None, window_ms: float) -> str:

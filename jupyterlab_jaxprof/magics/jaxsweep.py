@@ -6,11 +6,13 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from jupyterlab_jaxprof.captures import Draft, Status, Store, StoreError
+from jupyterlab_jaxprof.cards import units
 from jupyterlab_jaxprof.cell import Cell, notebook_name
 from jupyterlab_jaxprof.timing import Plan
 from jupyterlab_jaxprof.timing.bodies import CellBody
 from jupyterlab_jaxprof.timing.points import Ending, told_endings
-from jupyterlab_jaxprof.timing.sweep import Axis, Rate, Sweep, SweepResult
+from jupyterlab_jaxprof.timing.sweep import Axis, Rate, Sweep
+from jupyterlab_jaxprof.timing.swept import SweepResult
 from jupyterlab_jaxprof.tracing import Trace
 from jupyterlab_jaxprof.tracing.interrupts import HeldInterrupts
 
@@ -151,8 +153,12 @@ def _keep(
 
 def _judgement(result: SweepResult, error: BaseException | None) -> tuple[Status, str]:
     """Give the capture's status and its reason. Running out of memory at some values is what was asked."""
+    if error is not None and not isinstance(error, Exception | KeyboardInterrupt):
+        where = f" at {result.points[-1].label(result.names)}" if result.points else ""
+        told = f"The cell raised {type(error).__name__}{where}, which ended the sweep."
+        return Status.INTERRUPTED, told
     if result.interrupted:
-        return Status.INTERRUPTED, f"Interrupted: {len(result.measured)} of {result.planned} were measured."
+        return Status.INTERRUPTED, f"Stopped after {result.done} of {units.count(result.planned, 'value')}."
     if error is not None:
         told = next(point.result.failure for point in result.points if point.result.failure)
         return Status.FAILED, f"The cell raised at every value; first {' '.join(told.split()).rstrip('.')}."
@@ -160,7 +166,9 @@ def _judgement(result: SweepResult, error: BaseException | None) -> tuple[Status
     short = [point for point in result.measured if point.cached is None]
     if failed:
         told = " and ".join(told_endings(failed, result.names))
-        return Status.PARTIAL, f"{told}: {' '.join(failed[0].result.failure.split())[:200].rstrip('.')}."
+        first = f"{told}: {' '.join(failed[0].result.failure.split())[:200].rstrip('.')}."
+        hint = next((point.hint for point in failed if point.hint), "")
+        return Status.PARTIAL, f"{first} {hint}".rstrip()
     if short:
-        return Status.PARTIAL, short[0].stopped or "In every repeat something was compiled."
+        return Status.PARTIAL, f"{short[0].label(result.names)}: {short[0].stopped}"
     return Status.OK, ""

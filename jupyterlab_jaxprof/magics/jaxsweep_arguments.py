@@ -45,8 +45,10 @@ batch=  the values, parted by commas: Python expressions, evaluated where the ce
 
 What is told
   --rate EXPR           what a call works on, such as batch or batch*length: tells items a second,
-                        and the knee: the smallest value that reaches 90 % of the best rate
-  --by NAME             which name the series are of, with several; default: all but the first
+                        and the knee: the smallest value that reaches 90 % of the best rate.
+                        Evaluated after each value's first run
+  --by NAME             one series for each value of NAME, along all other names; default: along the
+                        first name, one series for each combination of the others
   --fresh               empty JAX's caches before each value (jax.clear_caches), so that each
                         compiles anew and its compiling and memory are known
 
@@ -67,6 +69,8 @@ Example
     y = predict(params, x)
 """
 
+#: An equals sign with a blank before it: `n = 1,2` or `n =1,2`.
+_LOOSE = re.compile(r"=(?!=)")
 _AXIS = re.compile(r"([^\W\d]\w*)=(?!=)")
 _OPTION = re.compile(r"--?[a-zA-Z]")
 
@@ -91,8 +95,12 @@ class Arguments:
 def parse(line: str) -> Arguments:
     """Read the line after %%jaxsweep; raises UsageError with a sentence. Values are not evaluated."""
     parser = _parser()
-    words, values = _parted(parser, line)
-    given = read(parser, words)
+    parted, before = _Line(parser), ""
+    for word in _words(line):
+        parted.take(word, before)
+        before = word
+    values = parted.values
+    given = read(parser, parted.words)
     if not values:
         raise usage_error(
             MAGIC,
@@ -133,31 +141,64 @@ def _parser() -> MagicParser:
     return parser
 
 
-def _parted(parser: MagicParser, line: str) -> tuple[list[str], dict[str, str]]:
-    """Part the names' values from the other words; values go on until the next name or option."""
-    bare = {option for action in parser.actions if action.nargs == 0 for option in action.option_strings}
-    options = parser.options()
-    words: list[str] = []
-    values: dict[str, str] = {}
-    current = ""
-    takes_value = False
-    for word in _words(line):
+class _Line:
+    """A line parted into the names' values and the other words; values go on until a name or an option."""
+
+    def __init__(self, parser: MagicParser) -> None:
+        bare = {option for action in parser.actions if action.nargs == 0 for option in action.option_strings}
+        self._options = parser.options()
+        self._take_values = set(self._options) - bare
+        self._option = ""
+        self._axis = ""
+        self._rated = False
+        self.words: list[str] = []
+        self.values: dict[str, str] = {}
+
+    def take(self, word: str, before: str) -> None:
+        """Take the next word; `before` is the one before it."""
+        if self._option and word not in self._options:
+            self._give_option(_unquoted(word))
+            return
+        rated, self._rated, self._option = self._rated, False, ""
         axis = _AXIS.match(word)
-        if takes_value:
-            words.append(_unquoted(word))
-            takes_value = False
-        elif _OPTION.match(word):
-            words.append(_unquoted(word))
-            takes_value = word in options and word not in bare
-            current = ""
+        if _OPTION.match(word):
+            self.words.append(_unquoted(word))
+            self._option = word if word in self._take_values else ""
+            self._axis = ""
         elif axis is not None:
-            current = _checked(axis[1], values)
-            values[current] = word[axis.end() :]
-        elif current:
-            values[current] += f" {word}"
+            self._axis = _checked(axis[1], self.values)
+            self.values[self._axis] = word[axis.end() :]
+        elif _LOOSE.match(word) and before.isidentifier():
+            raise usage_error(
+                MAGIC, f"no blanks belong around the = between a name and its values: {before}=1,2,4."
+            )
+        elif self._axis:
+            self.values[self._axis] += f" {word}"
+        elif rated and _is_expression(f"{self.words[-1].partition('=')[2]} {word}"):
+            self.words[-1] += f" {word}"
+            self._rated = True
         else:
-            words.append(_unquoted(word))
-    return words, values
+            self.words.append(_unquoted(word))
+
+    def _give_option(self, value: str) -> None:
+        """Join a long option with its value, which may begin with a minus."""
+        option, self._option = self._option, ""
+        if option.startswith("--"):
+            self.words[-1] = f"{option}={value}"
+        else:
+            self.words.append(value)
+        self._rated = option == "--rate"
+
+
+def _is_expression(text: str) -> bool:
+    """Tell whether a text is a Python expression, or how one begins (`n *`)."""
+    for ending in ("", " 1"):
+        try:
+            compile(text + ending, "<--rate>", "eval")
+        except (SyntaxError, ValueError):
+            continue
+        return True
+    return False
 
 
 def _words(line: str) -> Iterator[str]:
@@ -220,21 +261,35 @@ def _axis(shell: InteractiveShell, name: str, text: str) -> Axis:
     try:
         tree = ast.parse(source, mode="eval")
         found: Any = eval(compile(tree, "<%%jaxsweep>", "eval"), shell.user_ns)
+        written = _written(tree.body, source)
+        values = list(cast("Iterable[Any]", found))
+        if len(values) == 1 and written is not None and _stands_for_items(values[0]):
+            values, written = list(itertools.islice(values[0], MAX_POINTS + 1)), None
     except Exception as error:  # noqa: BLE001 - the user's own expression raises anything
-        told = error.msg if isinstance(error, SyntaxError) else str(error)
-        raise usage_error(
-            MAGIC, f"the values of {name} can't be read ({type(error).__name__}: {told}) in {name}={text}."
-        ) from None
-    written = _written(tree.body, source)
-    values = list(cast("Iterable[Any]", found))
-    if len(values) == 1 and written is not None and _stands_for_items(values[0]):
-        values, written = list(itertools.islice(values[0], MAX_POINTS + 1)), None
+        raise usage_error(MAGIC, _unreadable(name, text, error)) from None
     if not values:
         raise usage_error(MAGIC, f"{name}={text} gives no value at all.")
     if len(values) > MAX_POINTS:
         raise usage_error(MAGIC, f"{name}={text} gives more than {MAX_POINTS:,} values.")
     texts = written or [""] * len(values)
-    return Axis(name, values, [_text(value, text) for value, text in zip(values, texts, strict=True)])
+    shown = [_text(value, text, index) for index, (value, text) in enumerate(zip(values, texts, strict=True))]
+    return Axis(name, values, shown)
+
+
+def _unreadable(name: str, text: str, error: Exception) -> str:
+    """Say what is wrong with the values of a name."""
+    values, _, last = text.strip().rpartition(" ")
+    if isinstance(error, SyntaxError) and values and _is_word(last) and _is_expression(f"[{values}]"):
+        return (
+            f"'{_unquoted(last)}' behind the values of {name} is none of them. What to call the result goes "
+            f"first: %%jaxsweep {last} {name}={values}."
+        )
+    told = error.msg if isinstance(error, SyntaxError) else str(error)
+    return f"the values of {name} can't be read ({type(error).__name__}: {told}) in {name}={text}."
+
+
+def _is_word(text: str) -> bool:
+    return text.isidentifier() or text[:1] in ("'", '"')
 
 
 def _written(node: ast.expr, source: str) -> list[str] | None:
@@ -252,18 +307,24 @@ def _stands_for_items(value: Any) -> bool:
     return isinstance(shape, tuple) and len(cast("Sequence[int]", shape)) == 1
 
 
-def _text(value: Any, written: str) -> str:
+def _text(value: Any, written: str, index: int) -> str:
     """Write a value: a number or a text as it is, anything else as it was written."""
-    if isinstance(value, str):
-        text = value
-    elif value is None or isinstance(value, bool | int | float | complex):
-        text = repr(value)
-    elif getattr(value, "shape", None) == () and hasattr(value, "item"):
-        text = str(value)
-    else:
-        text = written or repr(value)
+    try:
+        text = _plain_text(value) or written or repr(value)
+    except Exception:  # noqa: BLE001 - the user's own class can raise anything, an int be too long to write
+        text = written or f"{type(value).__name__} {index + 1}"
     text = " ".join(text.split())
     return text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 1] + "…"
+
+
+def _plain_text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if value is None or isinstance(value, bool | int | float | complex):
+        return repr(value)
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
+        return str(value)
+    return ""
 
 
 def rate_of(text: str) -> Rate | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from jupyterlab_jaxprof.timing.points import Point
-from jupyterlab_jaxprof.timing.sweep import SweepResult
+from jupyterlab_jaxprof.timing.points import Ending, Point
+from jupyterlab_jaxprof.timing.series import Series
+from jupyterlab_jaxprof.timing.swept import SweepResult
 
 MAX_TEXT = 300
 
@@ -29,12 +30,13 @@ def summary_of(result: SweepResult) -> dict[str, Any]:
             "names": result.names,
             "rate_unit": result.unit,
             "planned": result.planned,
+            "devices": result.devices,
             "series": [
                 {
                     "label": one.label,
-                    "along": one.along,
+                    "along": one.title,
                     "verdict": one.verdict(result.unit),
-                    "points": [_point(point, one.along, point is knee) for point in one.points],
+                    "points": [_point(point, one, point is knee) for point in one.points],
                 }
                 for one, knee in zip(series, knees, strict=True)
             ],
@@ -42,20 +44,25 @@ def summary_of(result: SweepResult) -> dict[str, Any]:
     }
 
 
-def _point(point: Point, along: str, is_knee: bool) -> dict[str, Any]:
+def _point(point: Point, series: Series, is_knee: bool) -> dict[str, Any]:
     cached = point.cached
+    interrupted = point.ending is Ending.INTERRUPTED
     raised = [peak for peak in point.peaks if peak.raised]
     most = max(raised or point.peaks, key=lambda peak: peak.peak_bytes, default=None)
     return {
-        "value": point.values[along].text,
+        "value": series.value(point),
+        "label": point.label(series.along),
         "ending": str(point.ending),
-        "error": " ".join(point.result.failure.split())[:MAX_TEXT] or None,
+        "error": None if interrupted else " ".join(point.result.failure.split())[:MAX_TEXT] or None,
+        "hint": point.hint[:MAX_TEXT],
         "median_ms": cached and cached.median,
         "lower_quartile_ms": cached and cached.lower_quartile,
         "upper_quartile_ms": cached and cached.upper_quartile,
         "samples": cached and cached.count,
         "first_ms": point.result.first_ms,
         "compiling_ms": point.compiling_ms,
+        "cache_read_ms": point.cache_read_ms,
+        "compiled_before": point.compiled_before,
         "rate": point.rate,
         "knee": is_knee,
         "peak_bytes": most and most.peak_bytes,

@@ -1,7 +1,9 @@
-"""What a sweep measured: a point for each combination of values, series of points, and where they bend."""
+"""What a sweep measured: a point for each combination of values."""
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -11,10 +13,6 @@ from jupyterlab_jaxprof.cards import units
 from jupyterlab_jaxprof.timing.memory import DeviceMemory
 from jupyterlab_jaxprof.timing.result import TimedResult
 from jupyterlab_jaxprof.timing.statistics import Summary
-
-#: From the knee on, no value brings more of the best rate than what is left to it here.
-KNEE = 0.9
-_FEWEST_FOR_A_KNEE = 3
 
 
 class Ending(StrEnum):
@@ -61,7 +59,9 @@ class Point:
     """The body at one combination of values.
 
     `items` is what a call works on, by the user's own expression; `need_bytes` is what the largest program
-    takes on a device, None where it isn't known. `result` keeps neither the body's value nor its error.
+    takes on each device, None where it isn't known. `result` keeps neither the body's value nor its error.
+    `compiled_before` tells that JAX's programs ran and none was compiled; `hint` says what an error has to do
+    with the value before, and is empty mostly.
     """
 
     values: Mapping[str, Value]
@@ -70,6 +70,8 @@ class Point:
     items: float | None = None
     peaks: list[Peak] = field(default_factory=lambda: [])
     need_bytes: int | None = None
+    compiled_before: bool = False
+    hint: str = ""
 
     @property
     def cached(self) -> Summary | None:
@@ -79,28 +81,48 @@ class Point:
     @property
     def rate(self) -> float | None:
         """How many items a second, by the median; None where it isn't known."""
-        cached = self.cached
-        if self.items is None or cached is None or cached.median <= 0:
-            return None
-        return self.items / cached.median * 1e3
+        return self._per_second(self.cached.median) if self.cached is not None else None
 
     @property
     def steady_rate(self) -> float | None:
         """The same by the 20th percentile, which varies less: what points are compared by."""
-        cached = self.cached
-        if self.items is None or cached is None or cached.p20 <= 0:
+        return self._per_second(self.cached.p20) if self.cached is not None else None
+
+    def _per_second(self, milliseconds: float) -> float | None:
+        if self.items is None or milliseconds <= 0:
             return None
-        return self.items / cached.p20 * 1e3
+        rate = self.items / milliseconds * 1e3
+        return rate if math.isfinite(rate) else None
 
     @property
     def compiling_ms(self) -> float:
-        """The time of the first run in which programs were traced, lowered, compiled or read from disk."""
-        return self.result.phases.total_ns / 1e6
+        """The time of the first run in which programs were traced, lowered or compiled."""
+        phases = self.result.phases
+        return max(phases.total_ns - phases.cached_ns, 0) / 1e6
+
+    @property
+    def cache_read_ms(self) -> float:
+        """The time of the first run in which programs were read from the persistent compilation cache."""
+        return self.result.phases.cached_ns / 1e6
 
     @property
     def stopped(self) -> str:
         """Why it has fewer repeats than planned; empty when it has them all."""
-        return self.result.repeats.stopped if self.result.repeats is not None else ""
+        repeats = self.result.repeats
+        if repeats is None or self.ending is Ending.INTERRUPTED:
+            return ""
+        if not repeats.stopped and repeats.compiled and not repeats.samples:
+            return self._always_compiled()
+        return repeats.stopped
+
+    def _always_compiled(self) -> str:
+        """Say what was compiled in each repeat, and why."""
+        found = [entry for entry in self.result.compiles if entry.again]
+        if not found:
+            return "In every repeat something was traced or compiled, so no run of it counts."
+        ((name, cause), _), *_ = Counter((entry.name, entry.reason.cause) for entry in found).most_common(1)
+        last = next(entry for entry in reversed(found) if (entry.name, entry.reason.cause) == (name, cause))
+        return f"In every repeat {name} was compiled again, so no run of it counts. {last.explanation}"
 
     def label(self, names: Sequence[str]) -> str:
         """Write the values of some names, as `batch=8, hidden=256`."""
@@ -119,81 +141,29 @@ class Point:
             "first_ms": result.first_ms,
             "returned_ms": result.returned_ms,
             "compiling_ms": self.compiling_ms,
+            "cache_read_ms": self.cache_read_ms,
             "compiled": [entry.name for entry in result.compiles if entry.finished],
             "cached": None if self.cached is None else self.cached.to_dict(),
             "items": self.items,
             "rate": self.rate,
             "peaks": [peak.to_dict() for peak in self.peaks],
             "need_bytes": self.need_bytes,
+            "compiled_before": self.compiled_before,
             "stopped": self.stopped,
+            "hint": self.hint,
             "notices": result.to_dict()["notices"],
         }
 
 
-@dataclass(frozen=True)
-class Series:
-    """The points along one name, all others fixed; `label` names those, and is empty where there are none."""
-
-    label: str
-    along: str
-    points: Sequence[Point]
-
-    def knee(self) -> Point | None:
-        """Give the point from which on the rate grows no more.
-
-        That is the smallest value that reaches 90 % of the best rate of all, by the 20th percentiles. None
-        where the largest value that was measured is the only one (the rate still grows), where the values are
-        no numbers, or where fewer than three have a rate.
-        """
-        ordered = self._ordered()
-        if len(ordered) < _FEWEST_FOR_A_KNEE:
-            return None
-        best = max(point.steady_rate or 0.0 for point in ordered)
-        found = next(point for point in ordered if (point.steady_rate or 0.0) >= KNEE * best)
-        return None if found is ordered[-1] else found
-
-    def verdict(self, unit: str) -> str:
-        """Say where the rate stops growing, as a sentence's part; empty where too little is known."""
-        ordered = self._ordered()
-        if len(ordered) < _FEWEST_FOR_A_KNEE:
-            return ""
-        knee = self.knee()
-        if knee is None:
-            last = ordered[-1]
-            return f"the rate still grows at {last.label([self.along])} ({written(last.rate, unit)})"
-        told = f"{knee.label([self.along])} ({written(knee.rate, unit)})"
-        if knee is ordered[0]:
-            return f"the rate does not grow beyond its smallest value, {told}"
-        return f"the rate stops growing at {told}"
-
-    def _ordered(self) -> list[Point]:
-        """Give the points that have a rate by their values, if those are numbers."""
-        points = [point for point in self.points if point.steady_rate is not None]
-        if not all(_is_number(point.values[self.along].plain) for point in self.points):
-            return []
-        return sorted(points, key=lambda point: point.values[self.along].plain)
-
-
-def series_of(points: Sequence[Point], names: Sequence[str], by: str) -> list[Series]:
-    """Part the points into series, `by` first among the names that are fixed in each.
-
-    They run along the first of the other names.
-    """
-    along = next((name for name in names if name != by), names[0])
-    fixed = [name for name in names if name != along]
-    fixed.sort(key=lambda name: name != by)
-    parted: dict[str, list[Point]] = {}
-    for point in points:
-        parted.setdefault(point.label(fixed), []).append(point)
-    return [Series(label, along, members) for label, members in parted.items()]
-
-
 def written(rate: float | None, unit: str) -> str:
     """Write a rate with its unit: '81,200 batch/s'."""
-    if rate is None:
-        return "–"
-    number = f"{float(f'{rate:.3g}'):,.0f}" if rate >= 100 else f"{rate:.3g}"
-    return f"{number} {unit}"
+    return f"{units.rate(rate)} {unit}" if rate is not None else units.rate(rate)
+
+
+def joined(words: Sequence[str]) -> str:
+    """List words as a sentence does: 'n', 'n and m', 'n, m and k'."""
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def told_endings(points: Sequence[Point], names: Sequence[str]) -> list[str]:
@@ -209,9 +179,5 @@ def told_endings(points: Sequence[Point], names: Sequence[str]) -> list[str]:
         if len(found) > 2:
             told.append(f"{units.count(len(found))} values {verb.replace('was', 'were')}")
         elif found:
-            told.append(f"{' and '.join(found)} {verb if len(found) == 1 else verb.replace('was', 'were')}")
+            told.append(f"{joined(found)} {verb if len(found) == 1 else verb.replace('was', 'were')}")
     return told
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -4,31 +4,24 @@ from __future__ import annotations
 
 import gc
 import itertools
+import time
 import traceback
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
-from jupyterlab_jaxprof.cards import units
-from jupyterlab_jaxprof.cell import Barrier
-from jupyterlab_jaxprof.timing.bodies import Body, names_in
-from jupyterlab_jaxprof.timing.frames import data_frame
+from jupyterlab_jaxprof.cell import Barrier, Run
+from jupyterlab_jaxprof.timing import sweep_notices
+from jupyterlab_jaxprof.timing.bodies import Body, holders_of_deleted
 from jupyterlab_jaxprof.timing.measurement import measure
 from jupyterlab_jaxprof.timing.memory import device_memory, largest_need_bytes
-from jupyterlab_jaxprof.timing.points import (
-    Ending,
-    Peak,
-    Point,
-    Series,
-    Value,
-    series_of,
-    told_endings,
-    written,
-)
+from jupyterlab_jaxprof.timing.points import Ending, Peak, Point, Value, joined
 from jupyterlab_jaxprof.timing.repeats import Plan
 from jupyterlab_jaxprof.timing.result import TimedResult
+from jupyterlab_jaxprof.timing.spans import Span, within
+from jupyterlab_jaxprof.timing.swept import SweepResult
 
 _MISSING = object()
 
@@ -60,124 +53,46 @@ class Rate:
         """The rate's unit."""
         return f"{self.text}/s" if self.text.isidentifier() else f"({self.text})/s"
 
-    def items(self, names: dict[str, Any]) -> float:
-        """Evaluate it; raises whatever it raises, and ValueError for what is no number above 0."""
-        value = eval(self.code, names)
+    def items(self, names: Mapping[str, Any]) -> float:
+        """Evaluate it; raises whatever it raises, and NoItems for what is no number above 0."""
+        value = eval(self.code, dict(names))
         items = float(value)
         if not 0 < items < float("inf"):
-            raise ValueError(f"it gives {items}, which is no number above 0")
+            raise NoItems(f"it gives {items:g}, which is no number above 0")
         return items
 
 
-@dataclass(repr=False)
-class SweepResult:
-    """A sweep's points, in the order in which they were measured.
+class NoItems(ValueError):
+    """A rate's expression gives what no rate can be made of."""
 
-    `planned` is how many there were to be; `error` is what is to be raised: an interrupt, or the first error
-    where no point came to its end.
-    """
 
-    name: str
-    names: list[str]
-    by: str
-    unit: str
-    planned: int
-    points: list[Point] = field(default_factory=lambda: [])
-    notices: list[str] = field(default_factory=lambda: [])
-    error: BaseException | None = None
+class _CountedBody:
+    """A body whose first run is followed, outside of its time, by a look at what it has worked on."""
 
-    @property
-    def series(self) -> list[Series]:
-        """The points, parted by all names but one, along which each series runs."""
-        return series_of(self.points, self.names, self.by)
+    def __init__(self, body: Body, count: Callable[[], None]) -> None:
+        self._body = body
+        self._count: Callable[[], None] | None = count
+        self.counted: Span = (0, 0)
 
-    @property
-    def interrupted(self) -> bool:
-        """Whether it was ended before all was measured."""
-        return len(self.points) < self.planned or any(
-            point.ending is Ending.INTERRUPTED for point in self.points
-        )
+    async def run(self, loops: int = 1) -> Run:
+        run = await self._body.run(loops)
+        count, self._count = self._count, None
+        if count is not None and run.error is None:
+            began_ns = time.perf_counter_ns()
+            count()
+            self.counted = (began_ns, time.perf_counter_ns())
+        return run
 
     @property
-    def measured(self) -> list[Point]:
-        """The points that came to their end."""
-        return [point for point in self.points if point.ending is Ending.OK]
+    def filename(self) -> str | None:
+        return self._body.filename
 
-    def best(self) -> Point | None:
-        """Give the point of the highest rate, else that of the shortest call; None where there is none."""
-        rated = [point for point in self.points if point.rate is not None]
-        if rated:
-            return max(rated, key=lambda point: point.rate or 0.0)
-        timed = [(point.cached.median, point) for point in self.points if point.cached is not None]
-        return min(timed, key=lambda pair: pair[0])[1] if timed else None
+    @property
+    def codes(self) -> Sequence[CodeType]:
+        return self._body.codes
 
-    def sentence(self) -> str:
-        """Say in a sentence what came of it."""
-        swept = " and ".join(self.names)
-        if len(self.points) < self.planned:
-            head = f"{len(self.points)} of {units.count(self.planned, 'value')} of {swept}"
-        else:
-            head = f"{units.count(self.planned, 'value')} of {swept}"
-        told = told_endings(self.points, self.names)
-        return f"{head}: {'; '.join([self._verdict(), *told])}."
-
-    def _verdict(self) -> str:
-        best = self.best()
-        if best is None or best.cached is None:
-            return "none could be timed"
-        series = self.series
-        verdict = series[0].verdict(self.unit) if len(series) == 1 else ""
-        if verdict:
-            return verdict
-        took, where = units.duration(best.cached.median), best.label(self.names)
-        if best.rate is not None:
-            return f"the highest rate is {written(best.rate, self.unit)}, at {where}"
-        return f"the shortest call takes {took}, at {where}"
-
-    def __str__(self) -> str:
-        return self.sentence()
-
-    def __repr__(self) -> str:
-        return f"<SweepResult {self.name!r}: {self.sentence()}>"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give all of it as plain values, as JSON can hold them."""
-        return {
-            "name": self.name,
-            "sentence": self.sentence(),
-            "names": self.names,
-            "rate_unit": self.unit or None,
-            "points": [point.to_dict() for point in self.points],
-            "series": [
-                {
-                    "label": series.label,
-                    "along": series.along,
-                    "verdict": series.verdict(self.unit),
-                    "knee": None if (knee := series.knee()) is None else knee.values[series.along].plain,
-                }
-                for series in self.series
-            ],
-            "planned": self.planned,
-            "notices": self.notices,
-        }
-
-    def to_pandas(self) -> Any:
-        """Give a pandas DataFrame: a row a point, the names' values first. Times are in ms.
-
-        Raises ImportError with a sentence when pandas is not installed.
-        """
-        rows: list[dict[str, Any]] = []
-        for point in self.points:
-            cached = point.cached
-            row = {name: value.plain for name, value in point.values.items()}
-            row |= {"ending": str(point.ending), "median_ms": cached and cached.median}
-            row |= {"lower_quartile_ms": cached and cached.lower_quartile}
-            row |= {"upper_quartile_ms": cached and cached.upper_quartile}
-            row |= {"rate": point.rate, "first_ms": point.result.first_ms}
-            row |= {"compiling_ms": point.compiling_ms, "need_bytes": point.need_bytes}
-            row |= {f"peak_bytes {peak.device}": peak.peak_bytes for peak in point.peaks if peak.raised}
-            rows.append(row)
-        return data_frame(rows)
+    def used(self) -> Mapping[str, Any]:
+        return self._body.used()
 
 
 class Sweep:
@@ -208,26 +123,39 @@ class Sweep:
         self._begun = begun
         self._failed = failed
         self._first_error: BaseException | None = None
+        self._rebound: set[str] = set()
+        self._unrated: dict[str, list[str]] = {}
 
     async def run(self, result: SweepResult) -> None:
-        """Measure the points into `result`; an interrupt ends it, and stays in `result.error`.
+        """Measure the points into `result`; an interrupt or an exit ends it, and stays in `result.error`.
 
         The names are put back at the end, also those that were not bound before.
         """
         Barrier()
-        result.notices += self._unused()
+        result.devices = len(device_memory())
         try:
             with _restored(self._names, [axis.name for axis in self._axes]):
                 for indices in itertools.product(*(range(len(axis.values)) for axis in self._axes)):
                     await self._point(result, indices)
                     if result.error is not None:
                         break
-        except KeyboardInterrupt as error:  # between two points
-            result.error = error
+        except KeyboardInterrupt:  # between two points: where it struck is nothing of the user's
+            result.error = KeyboardInterrupt()
         if result.error is None and not result.measured and self._first_error is not None:
             result.error = self._first_error
-        result.notices += _compiled_before(result.points, fresh=self._fresh)
-        result.notices += _peak_notices(result.points)
+        result.notices += self._notices(result)
+
+    def _notices(self, result: SweepResult) -> list[str]:
+        names = [axis.name for axis in self._axes]
+        return [
+            *sweep_notices.told_of_runs(result),
+            *sweep_notices.unused(self._body, names),
+            *sweep_notices.rebound([name for name in names if name in self._rebound]),
+            *(sweep_notices.unrated(self._rate.text, result, self._unrated) if self._rate else []),
+            *([] if self._fresh else sweep_notices.compiled_before(result.points)),
+            *sweep_notices.read_from_disk(result.points),
+            *sweep_notices.peaks(result.points),
+        ]
 
     async def _point(self, result: SweepResult, indices: Sequence[int]) -> None:
         values = {axis.name: axis.described(index) for axis, index in zip(self._axes, indices, strict=True)}
@@ -239,14 +167,22 @@ class Sweep:
             jax.clear_caches()
         bound = {axis.name: axis.values[index] for axis, index in zip(self._axes, indices, strict=True)}
         self._names.update(bound)
+        deleted = holders_of_deleted(self._body.used())
         before = device_memory()
-        timed = await measure(self._body, label, plan=self._plan)
+        items: list[float] = []
+        body = _CountedBody(self._body, lambda: self._count_items(label, bound, items))
+        timed = await measure(body, label, plan=self._plan)
         point = Point(values, timed.released(), _ending(timed))
         point.peaks = Peak.of(before, device_memory())
         if timed.error is None:
-            point.need_bytes = largest_need_bytes(timed.compiles, self._body.used())
-            self._count_items(result, point)
-            self._tell_rebound(result, bound)
+            compiles = [entry for entry in timed.compiles if not within(entry.spans, body.counted)]
+            used = self._body.used()
+            point.need_bytes = largest_need_bytes(compiles, used)
+            point.items = items[0] if items else None
+            point.compiled_before = not timed.phases.total_ns and sweep_notices.uses_jax(used.values())
+            self._rebound |= {name for name, value in bound.items() if self._names.get(name) is not value}
+        else:
+            point.hint = self._hint(timed.error, deleted, result)
         result.points.append(point)
         self._settle(result, point, timed)
 
@@ -255,13 +191,14 @@ class Sweep:
         error, timed.error, timed.value = timed.error, None, None
         repeats = timed.repeats
         if repeats is not None and repeats.error is not None:
-            if repeats.interrupted:
-                point.ending, error = Ending.INTERRUPTED, repeats.error
+            if _ends_all(repeats.error):
+                point.ending = Ending.INTERRUPTED if repeats.interrupted else Ending.FAILED
+                error = repeats.error
             elif not repeats.samples and is_out_of_memory(repeats.error):
                 point.ending = Ending.OUT_OF_MEMORY
         if error is None:
             return
-        if point.ending is Ending.INTERRUPTED:
+        if _ends_all(error):
             result.error = error
             return
         if point.ending is Ending.FAILED:
@@ -272,30 +209,41 @@ class Sweep:
         del error
         gc.collect()
 
-    def _count_items(self, result: SweepResult, point: Point) -> None:
+    def _count_items(self, label: str, bound: Mapping[str, Any], items: list[float]) -> None:
+        """Evaluate the rate's expression after a first run, with the names as they were bound for it."""
         if self._rate is None:
             return
         try:
-            point.items = self._rate.items(self._names)
+            items.append(self._rate.items({**self._names, **bound}))
         except Exception as error:  # noqa: BLE001 - the user's expression raises anything
-            told = f"--rate {self._rate.text} can't be used: {type(error).__name__}: {str(error)[:200]}."
-            if told not in result.notices:
-                result.notices.append(told)
+            told = (
+                str(error)[:200]
+                if isinstance(error, NoItems)
+                else f"{type(error).__name__}: {str(error)[:200]}"
+            )
+            self._unrated.setdefault(told, []).append(label)
 
-    def _tell_rebound(self, result: SweepResult, bound: Mapping[str, Any]) -> None:
-        for name, value in bound.items():
-            told = f"The cell itself assigns to {name}: its repeats ran with what it assigned."
-            if self._names.get(name, _MISSING) is not value and told not in result.notices:
-                result.notices.append(told)
+    def _hint(self, error: BaseException, deleted: Sequence[str], result: SweepResult) -> str:
+        """Say of what was deleted before a value ran, and missed in it, where it went."""
+        last = result.points[-1] if result.points else None
+        missed = [name for name in holders_of_deleted(self._body.used()) if name in deleted]
+        own = last is not None and last.ending is not Ending.OK and not last.hint  # it fails by itself
+        if not missed or own or "deleted" not in str(error):
+            return ""
+        when = f"at {last.label(result.names)}" if last is not None else "before the sweep"
+        first = next((point for point in result.points if point.hint), None)
+        if first is not None:
+            return first.hint
+        were, them = ("was", "it") if len(missed) == 1 else ("were", "them")
+        return (
+            f"{joined(missed)} {were} donated or deleted {when}, and every value uses {them}: make {them} "
+            "anew in the cell, or assign what comes back to the same name (x = step(x))."
+        )
 
-    def _unused(self) -> list[str]:
-        used = names_in(self._body.codes)
-        unused = [axis.name for axis in self._axes if axis.name not in used]
-        return [
-            f"The cell's own lines do not use {name}. A function that reads it as a global sees each value, "
-            "but inside jax.jit it stays what it was when the function was traced."
-            for name in unused
-        ]
+
+def _ends_all(error: BaseException) -> bool:
+    """Tell whether an error is no fault of a value: an interrupt, an exit, a cancellation."""
+    return not isinstance(error, Exception)
 
 
 @contextmanager
@@ -327,30 +275,3 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and (
         "RESOURCE_EXHAUSTED" in text or "out of memory" in text.lower()
     )
-
-
-def _compiled_before(points: Sequence[Point], *, fresh: bool) -> list[str]:
-    cached = [point for point in points if point.ending is Ending.OK and not point.compiling_ms]
-    if not cached or fresh:
-        return []
-    number = "Nothing" if len(cached) == len(points) else f"At {len(cached)} of {len(points)} values nothing"
-    return [
-        f"{number} was compiled: it had been before, so no compiling is told, and no program's memory where "
-        "several shapes were compiled. --fresh empties JAX's caches before each value."
-    ]
-
-
-def _peak_notices(points: Sequence[Point]) -> list[str]:
-    notices: list[str] = []
-    raised = [point for point in points if any(peak.raised for peak in point.peaks)]
-    if any(point.compiling_ms for point in raised):
-        notices.append(
-            "A peak counts all that the process had in memory, and what XLA took while it compiled and "
-            "autotuned: the largest program's need is the cell's own."
-        )
-    if len(raised) < sum(bool(point.peaks) for point in points):
-        notices.append(
-            "A peak behind ≤ was reached before that value ran: it is the whole process's, and can't be "
-            "reset. In a fresh kernel, with the smallest values first, each value shows its own."
-        )
-    return notices

@@ -147,7 +147,7 @@ def test_enormous_ones_have_small_cards() -> None:
     ]
     text, _, html = forms(kept, kind="sweep")
     assert len(html) < 300_000
-    assert "and 176 more values" in text
+    assert "and 176 more values between these" in text
     assert "And 34 more series" in text
     kept = watched("c" * 300)
     kept["watch"]["series"] = kept["watch"]["series"] * 40
@@ -156,6 +156,39 @@ def test_enormous_ones_have_small_cards() -> None:
     assert len(html) < 200_000
     assert "And 72 more curves" in text
     assert "and 166 more cells" in text
+
+
+def test_what_a_long_sweep_is_about_is_in_the_table_and_all_of_it_in_the_charts() -> None:
+    kept = swept()
+    points = [point(str(n), rate=float(n), label=f"batch={n}") for n in range(200)]
+    points[150] |= {"knee": True}
+    points[170] |= {"rate": 9e12}
+    points[60] |= {"ending": "out of memory", "rate": None}
+    points[61] |= {"ending": "failed", "error": "ValueError", "rate": None}
+    kept["sweep"]["series"] = [{"label": "", "along": "batch", "verdict": "", "points": points}]
+    text, _, html = forms(kept, kind="sweep")
+    lines = text.splitlines()
+    rows = [line.split()[0] for line in lines if "2.40 ms to 2.70 ms" in line]
+    assert {"0", "60", "61", "150", "170", "199"} < set(rows)
+    assert rows == sorted(rows, key=int)
+    assert len(rows) == 24
+    assert "and 176 more values between these" in text
+    for form in (text, html):
+        for fact in ("highest 9.00e12, at batch=170", "Time a call", "Compiling", "Peak memory", "batch=199"):
+            assert fact in form, fact
+    assert "from the knee on" in html
+
+
+def test_the_series_that_is_named_is_shown() -> None:
+    kept = swept()
+    kept["sweep"]["series"] = [
+        {"label": f"kind={kind}", "along": "batch", "verdict": "", "points": [
+            point(str(n), rate=float(n * kind), label=f"batch={n}") for n in (1, 2)]}
+        for kind in (1, 2, 3, 4, 5, 6, 7, 900, 9)
+    ]  # fmt: skip
+    text = forms(kept, kind="sweep")[0]
+    assert "kind=900, batch=2" in text
+    assert "And 3 more series" in text
 
 
 def test_stretches_lie_where_the_cells_ran() -> None:

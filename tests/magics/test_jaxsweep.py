@@ -61,7 +61,7 @@ def test_a_row_for_each_value_with_its_time_rate_compiling_and_memory(shell, sto
 def test_what_was_compiled_before_is_told_and_fresh_compiles_it(shell, store):
     cell = "n=16,32 -r 1 --loops 1\nproduct(jnp.ones((n, 8)));"
     assert "Nothing was compiled" not in shell.run(f"%%jaxsweep {cell}").text
-    assert "Nothing was compiled: it had been before" in shell.run(f"%%jaxsweep {cell}").text
+    assert "Nothing was compiled: what JAX ran had been compiled before" in shell.run(f"%%jaxsweep {cell}").text
     assert [point["need_bytes"] for point in points(store)] == [None, None]
     assert [point["compiling_ms"] for point in points(store)] == [0, 0]
     assert "Nothing was compiled" not in shell.run(f"%%jaxsweep --fresh {cell}").text
@@ -115,8 +115,8 @@ def test_ctrl_c_keeps_what_was_measured_and_puts_the_names_back(shell, store):
     assert isinstance(outcome.error, KeyboardInterrupt)
     assert [point["ending"] for point in points(store)] == ["ok", "ok", "interrupted"]
     record = newest(store)
-    assert (record.status, record.reason) == (Status.INTERRUPTED, "Interrupted: 2 of 4 were measured.")
-    assert record.summary["sentence"].startswith("3 of 4 values of n: the shortest call takes ")
+    assert (record.status, record.reason) == (Status.INTERRUPTED, "Stopped after 2 of 4 values.")
+    assert record.summary["sentence"].startswith("2 of 4 values of n: the shortest call takes ")
     assert len(shell.names["s"].measured) == 2
     assert (shell.names["n"], 4 in shell.names["seen"]) == (7, False)
 

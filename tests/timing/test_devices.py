@@ -18,7 +18,8 @@ from jupyterlab_jaxprof.cell import drive
 from jupyterlab_jaxprof.timing.bodies import FunctionBody
 from jupyterlab_jaxprof.timing.memory import live_bytes, report_now
 from jupyterlab_jaxprof.timing.sampling import PROCESS, MemorySampler
-from jupyterlab_jaxprof.timing.sweep import Axis, Sweep, SweepResult
+from jupyterlab_jaxprof.timing.sweep import Axis, Sweep
+from jupyterlab_jaxprof.timing.swept import SweepResult
 
 timing.watch()
 devices = jax.devices()

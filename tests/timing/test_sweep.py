@@ -9,10 +9,12 @@ import pytest
 from jupyterlab_jaxprof.timing import time
 from jupyterlab_jaxprof.timing.compiles import Phases
 from jupyterlab_jaxprof.timing.memory import DeviceMemory, largest_need_bytes
-from jupyterlab_jaxprof.timing.points import Ending, Peak, Point, Value, series_of
+from jupyterlab_jaxprof.timing.points import Ending, Peak, Point, Value
 from jupyterlab_jaxprof.timing.repeats import Repeats, Sample
 from jupyterlab_jaxprof.timing.result import TimedResult
-from jupyterlab_jaxprof.timing.sweep import SweepResult, is_out_of_memory
+from jupyterlab_jaxprof.timing.series import series_of
+from jupyterlab_jaxprof.timing.sweep import is_out_of_memory
+from jupyterlab_jaxprof.timing.swept import SweepResult
 
 NOTHING = Phases(0, 0, 0, 0, 0)
 
@@ -34,6 +36,11 @@ def swept(times_ms: dict[int, float]) -> list[Point]:
         ({1: 1.0, 8: 4.0, 32: 13.0}, None, "still grows at batch=32 (2,460 b/s)"),
         ({8: 8.0, 1: 1.0, 2: 2.0}, 1, "does not grow beyond its smallest value, batch=1 (1,000 b/s)"),
         ({4: 1.0, 16: 2.0, 64: 16.0}, 16, "stops growing at batch=16 (8,000 b/s)"),  # and falls
+        # In step with the values, in which the last lie within a tenth of each other.
+        ({91: 1.0, 95: 1.0, 99: 1.0}, None, "still grows at batch=99 (99,000 b/s)"),
+        (dict.fromkeys(range(1, 200), 1.0), None, "still grows at batch=199 (199,000 b/s)"),
+        ({10: 1.0, 100: 1.0, 110: 1.1, 120: 1.2}, None, "can't be told"),
+        ({-2: 1.0, -1: 1.0, 8: 1.0}, None, ""),
         ({1: 1.0, 2: 1.0}, None, ""),
     ],
 )  # fmt: skip
@@ -41,7 +48,12 @@ def test_the_knee_is_the_smallest_value_with_90_percent_of_the_best_rate(times_m
     (series,) = series_of(swept(times_ms), ["batch"], "")
     found = series.knee()
     assert (found and found.values["batch"].plain) == knee
-    assert series.verdict("b/s") == (f"the rate {verdict}" if verdict else "")
+    if verdict == "can't be told":
+        assert series.verdict("b/s").startswith(
+            "it reaches 100,000 b/s at batch=100, and the values beyond lie"
+        )
+    else:
+        assert series.verdict("b/s") == (f"the rate {verdict}" if verdict else "")
 
 
 def test_values_that_are_no_numbers_have_no_knee():
@@ -67,6 +79,32 @@ def test_peaks_are_told_a_device_each():
     before = [DeviceMemory("cuda:0", 5, 100), DeviceMemory("cuda:1", 5, 300), DeviceMemory("cpu:0")]
     after = [DeviceMemory("cuda:0", 5, 200), DeviceMemory("cuda:1", 5, 300), DeviceMemory("cpu:0")]
     assert Peak.of(before, after) == [Peak("cuda:0", 200, raised=True), Peak("cuda:1", 300, raised=False)]
+
+
+def test_a_rate_is_compared_whatever_its_size():
+    huge = [point(batch=2**power, ms=1e-9, items=1e300) for power in (1, 2, 3)]
+    assert [one.rate for one in huge] == [None] * 3  # no float holds it
+    points = [point(batch=batch, items=1e290) for batch in (1, 2, 10**400)]
+    result = SweepResult("", ["batch"], "", "batch/s", 3, points)
+    assert str(result) == "3 values of batch: the highest rate is 1.00e293 batch/s, at batch=1."
+
+
+def test_series_are_of_the_name_asked_for():
+    points = [point(n=n, m=m, k=k, o=1) for n in (1, 2) for m in (4, 5) for k in (6, 7)]
+    names = ["n", "m", "k", "o"]
+    plain = series_of(points, names, "")
+    assert [one.label for one in plain] == [
+        "m=4, k=6, o=1",
+        "m=4, k=7, o=1",
+        "m=5, k=6, o=1",
+        "m=5, k=7, o=1",
+    ]
+    by = series_of(points, names, "m")
+    assert [(one.label, one.title, len(one.points)) for one in by] == [
+        ("m=4, o=1", "n, k", 4), ("m=5, o=1", "n, k", 4),
+    ]  # fmt: skip
+    assert [by[0].value(one) for one in by[0].points] == ["1, 6", "1, 7", "2, 6", "2, 7"]
+    assert str(SweepResult("", names[:3], "m", "", 8, points)).startswith("8 values of n, m and k: ")
 
 
 def test_a_programs_need_is_told_only_where_it_is_known_which_ran():
