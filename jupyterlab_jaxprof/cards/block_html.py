@@ -37,7 +37,7 @@ def render_block(block: Block) -> str:
         case Table():
             return _heading(block.title) + _table(block)
         case Remark():
-            return f'<p class="jx-remark">{_sentence(block.text)}</p>'
+            return f'<p class="jx-remark">{sentence(block.text)}</p>'
         case Findings():
             return _heading(block.title) + _findings(block)
         case Drawing():
@@ -65,12 +65,12 @@ def _findings(block: Findings) -> str:
 def _finding(finding: Finding) -> str:
     """Write the title, cost and first evidence in sight, and what is told of it below when it is opened."""
     first, *others = finding.evidence or ("",)
-    brief = f'<span class="jx-brief">{_sentence(first)}</span>' if first else ""
+    brief = f'<span class="jx-brief">{sentence(first)}</span>' if first else ""
     cost = f' <span class="jx-cost">{_text(finding.cost)}</span>' if finding.cost else ""
-    parts = [f'<p class="jx-brief">{_sentence(sentence)}</p>' for sentence in others]
-    parts += [f"<p>{_sentence(finding.meaning)}</p>" if finding.meaning else ""]
+    parts = [f'<p class="jx-brief">{sentence(one)}</p>' for one in others]
+    parts += [f"<p>{sentence(finding.meaning)}</p>" if finding.meaning else ""]
     if finding.remedies:
-        items = "".join(f"<li>{_sentence(remedy)}</li>" for remedy in finding.remedies)
+        items = "".join(f"<li>{sentence(remedy)}</li>" for remedy in finding.remedies)
         parts.append(f'<p class="jx-label">What to try</p><ul>{items}</ul>')
     if finding.places:
         places = _text("; ".join(finding.places))
@@ -79,13 +79,13 @@ def _finding(finding: Finding) -> str:
         parts.append(f'<p class="jx-document">More on this: <code>%{_text(finding.document)}</code></p>')
     return (
         f'<details class="jx-finding jx-{finding.level}"{" open" if finding.is_open else ""}>'
-        f'<summary><strong class="jx-finding-title">{_sentence(finding.title)}</strong>'
+        f'<summary><strong class="jx-finding-title">{sentence(finding.title)}</strong>'
         f"{cost}{brief}</summary>"
         f'<div class="jx-told">{"".join(parts)}</div></details>'
     )
 
 
-def _sentence(text: str) -> str:
+def sentence(text: str) -> str:
     """Write a sentence, with what stands in it between a pair of backticks as code."""
     parts = _text(text).split("`")
     if len(parts) % 2 == 0:  # one without its other
@@ -132,7 +132,7 @@ def _comparison(block: Comparison) -> str:
     rows = "".join(
         f'<tr><th scope="row"><bdi>{escape(printable(label, MAX_CELL))}</bdi></th><td>{_text(value)}</td>'
         f'<td class="jx-length"><div style="width:{max(fraction * 100, 0.5):.1f}%"></div></td></tr>'
-        + (f'<tr class="jx-note"><td colspan="3">{_text(remark)}</td></tr>' if remark else "")
+        + (f'<tr class="jx-note"><td colspan="3">{sentence(remark)}</td></tr>' if remark else "")
         for label, value, fraction, remark in block.rows
     )
     return f'<table class="jx-bars"><tbody>{rows}</tbody></table>'
@@ -151,5 +151,5 @@ def _table(block: Table) -> str:
 
 def _row(row: Row, width: int) -> str:
     cells = "".join(f"<td><bdi>{escape(printable(cell, MAX_CELL))}</bdi></td>" for cell in row.cells)
-    note = f'<tr class="jx-note"><td colspan="{width}">{_text(row.note)}</td></tr>' if row.note else ""
+    note = f'<tr class="jx-note"><td colspan="{width}">{sentence(row.note)}</td></tr>' if row.note else ""
     return f"<tr>{cells}</tr>{note}"

@@ -128,6 +128,8 @@ class Lane:
     named: Sequence[Mark]
     gaps: Sequence[Mark]
     density: float = 1.0
+    is_part: bool = False
+    """Whether it shows a part of what the lane above does, and its label says just which."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,10 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Curve:
-    """A quantity over time: a fraction of the highest and a label for each column, and what ran when."""
+    """A quantity over time, or over values: a fraction of the highest and a label for each column.
+
+    `stretches` are parts of its width: what ran when, or the values from the knee on.
+    """
 
     title: str
     highest: str

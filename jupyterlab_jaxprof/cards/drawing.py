@@ -6,8 +6,10 @@ It is made of the record's `summary.timeline.drawing`, in which anything may be 
 from __future__ import annotations
 
 import math
+import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from . import units
@@ -37,7 +39,9 @@ def block(timeline: Data) -> Drawing | None:
     tones, causes = _causes(gaps)
     devices = {str(row.get("device")): row for row in _mappings(timeline.get("devices"))}
     most = _Most(len(lanes[:MAX_LANES]))
-    shown = [_lane(lane, gaps, tones, devices, scale, most) for lane in lanes[:MAX_LANES]]
+    shown: list[Lane] = []
+    for lane in lanes[:MAX_LANES]:
+        shown.append(_as_part(_lane(lane, gaps, tones, devices, scale, most), shown))
     if not any(lane.spans for lane in shown):
         return None
     hidden = len(lanes) - len(shown)
@@ -103,6 +107,14 @@ def _lane(
     )
 
 
+def _as_part(lane: Lane, above: Sequence[Lane]) -> Lane:
+    """Leave a device's name out of the lanes of its copies and collectives, which stand below its own."""
+    device = next((one.label for one in reversed(above) if one.kind == "device"), "")
+    if lane.kind not in ("copies", "collectives") or not device or not lane.label.startswith(f"{device} "):
+        return lane
+    return replace(lane, label=lane.label.removeprefix(f"{device} "), is_part=True)
+
+
 def _density(spans: Iterable[tuple[float, float]], taken_ms: float | None, scale: _Scale) -> float:
     """Give how much of the drawn time the device was really at it, as far as its own figures tell."""
     drawn_ms = sum(end - start for start, end in spans) * scale.width_ms
@@ -146,12 +158,20 @@ def _gap(gap: Data, tones: Mapping[str, int], scale: _Scale) -> Mark | None:
 
 
 def _causes(gaps: Iterable[Data]) -> tuple[dict[str, int], list[tuple[str, str, int]]]:
-    """Give each cause its tone, the costliest first, and what to say of each; the last is of the rest."""
+    """Give each cause its tone, and what to say of each, the costliest first; the last is of the rest.
+
+    A cause has one tone in every drawing, unless a costlier one of this drawing has that.
+    """
     lengths: dict[str, list[float]] = defaultdict(list)
     for gap in gaps:
         lengths[_cause(gap)].append(_length(gap))
     order = sorted(lengths, key=lambda cause: -sum(lengths[cause]))
-    tones = {cause: min(number, MAX_CAUSES) for number, cause in enumerate(order)}
+    tones = dict.fromkeys(order, MAX_CAUSES)
+    free = list(range(MAX_CAUSES))
+    for cause in order[:MAX_CAUSES]:
+        own = zlib.crc32(cause.encode("utf-8", "replace")) % MAX_CAUSES
+        tones[cause] = min(free, key=lambda tone, own=own: (tone - own) % MAX_CAUSES)
+        free.remove(tones[cause])
     told = [(cause, _total(lengths[cause]), tones[cause]) for cause in order[:MAX_CAUSES]]
     rest = [length for cause in order[MAX_CAUSES:] for length in lengths[cause]]
     return tones, [*told, *([("other causes", _total(rest), MAX_CAUSES)] if rest else [])]

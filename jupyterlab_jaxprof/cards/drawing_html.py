@@ -47,9 +47,10 @@ def _lane(lane: Lane) -> str:
         shade = f' opacity="{max(lane.density, _PALEST):.2f}"' if lane.density < _DENSE else ""
         paths = _path(lane.spans, shade)
     named = "".join(_rect(mark, "jx-named") for mark in lane.named)
+    part = " jx-part" if lane.is_part else ""
     return (
         '<div class="jx-lane">'
-        f'<span class="jx-lane-name"><bdi>{escape(printable(lane.label, 40))}</bdi></span>'
+        f'<span class="jx-lane-name{part}"><bdi>{escape(printable(lane.label, 40))}</bdi></span>'
         f'<svg class="jx-{kind}" viewBox="0 0 {_WIDTH} {_HEIGHT}" preserveAspectRatio="none">'
         f"{gaps}{paths}{named}</svg>"
         f'<span class="jx-lane-value">{_text(lane.value)}</span></div>'

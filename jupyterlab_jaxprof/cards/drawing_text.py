@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from .blocks import Drawing, Lane
 from .paper import Paper
@@ -12,31 +12,32 @@ from .printable import printable
 _HEIGHTS = "▁▂▃▄▅▆▇█"
 _STEP = "|"
 _LETTERS = "abcde"
-_MAX_LABEL = 16
+_MAX_LABEL = 24
 _MAX_CELLS = 72
 
 
 def lines_of(drawing: Drawing, paper: Paper) -> list[str]:
     """Write a line for each lane, the axis, and which letter stands for which cause of a gap."""
-    labels = [_shortened(printable(lane.label)) for lane in drawing.lanes]
+    labels = [f"{'  ' if lane.is_part else ''}{_shortened(printable(lane.label))}" for lane in drawing.lanes]
+    letters = {tone: letter for (_, _, tone), letter in zip(drawing.causes, _LETTERS, strict=False)}
     width = max(map(len, labels))
     cells = max(min(paper.width - width - 14, _MAX_CELLS), 8)
     lines = [
-        f"  {label:<{width}}  {_cells(lane, cells)}  {printable(lane.value)}".rstrip()
+        f"  {label:<{width}}  {_cells(lane, cells, letters)}  {printable(lane.value)}".rstrip()
         for label, lane in zip(labels, drawing.lanes, strict=True)
     ]
     low, high = printable(drawing.low), printable(drawing.high)
     lines.append(f"  {'':<{width}}  {low}{high:>{max(cells - len(low), len(high) + 1)}}")
     indent = " " * (width + 4)
     for cause, value, tone in drawing.causes:
-        told = f"{_LETTERS[tone]} idle: {printable(cause)}, {printable(value)}"
+        told = f"{letters[tone]} idle: {printable(cause)}, {printable(value)}"
         lines += textwrap.wrap(
             told, paper.width, initial_indent=indent, subsequent_indent=f"{indent}  ", break_on_hyphens=False
         )
     return lines + ([f"  {printable(drawing.more)}"] if drawing.more else [])
 
 
-def _cells(lane: Lane, number: int) -> str:
+def _cells(lane: Lane, number: int, letters: Mapping[int, str]) -> str:
     if lane.kind == "steps":
         return _starts(lane.spans, number)
     taken = [part * lane.density for part in _taken(lane.spans, number)]
@@ -46,7 +47,9 @@ def _cells(lane: Lane, number: int) -> str:
     for gap in lane.gaps:
         for cell in range(int(gap.start * number), min(int(gap.end * number) + 1, number)):
             inside = gap.start <= (cell + 0.5) / number <= gap.end
-            shown[cell] = _LETTERS[gap.tone] if shown[cell] == " " and inside else shown[cell]
+            shown[cell] = (
+                letters.get(gap.tone, _LETTERS[-1]) if shown[cell] == " " and inside else shown[cell]
+            )
     return "".join(shown)
 
 
@@ -73,4 +76,8 @@ def _taken(spans: Sequence[tuple[float, float]], number: int) -> list[float]:
 
 
 def _shortened(label: str) -> str:
-    return label if len(label) <= _MAX_LABEL else label[: _MAX_LABEL - 1] + "…"
+    """Take out the middle of what is too long: devices differ at the end of their names, steps anywhere."""
+    if len(label) <= _MAX_LABEL:
+        return label
+    head = _MAX_LABEL // 2
+    return f"{label[:head]}…{label[head + 1 - _MAX_LABEL :]}"

@@ -82,7 +82,9 @@ def _places(ranges: Sequence[Data]) -> list[str]:
         start_ms, end_ms = place.get("start_ms"), place.get("end_ms")
         if start_ms is None or end_ms is None:
             continue
-        fine_ms = max(end_ms - start_ms, 1e-6) * 10  # a short range needs more digits
-        told = f"{units.instant(start_ms, fine_ms)} to {units.instant(end_ms, fine_ms)}"
+        # a short range needs more digits; a moment is told to the microsecond
+        fine_ms = (end_ms - start_ms) * 10 if end_ms > start_ms else 1.0
+        start, end = (units.instant(one, fine_ms) for one in (start_ms, end_ms))
+        told = start if start == end else f"{start} to {end}"
         places.setdefault(str(place.get("label") or ""), []).append(told)
     return [f"{label}: {', '.join(told)}" if label else ", ".join(told) for label, told in places.items()]

@@ -10,15 +10,15 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 
-from .block_html import render_block
+from .block_html import render_block, sentence
 from .model import TOOL, Card, Link, Steps
 
 
 @cache
 def style() -> str:
-    """Give the cards' style sheet, as one line."""
+    """Give the cards' style sheet, as one line. A value may go on over several lines, so spaces stay."""
     lines = files(__package__ or "").joinpath("card.css").read_text("utf-8").splitlines()
-    return "".join(line.strip() for line in lines if not line.startswith("/*"))
+    return " ".join(line.strip() for line in lines if not line.startswith("/*"))
 
 
 def render(card: Card) -> str:
@@ -31,15 +31,15 @@ def render(card: Card) -> str:
         f'<span class="jx-when">{escape(card.when)}</span></header>',
     ]
     if card.sentence:
-        parts.insert(1, f'<p class="jx-sentence">{escape(card.sentence)}</p>')
+        parts.insert(1, f'<p class="jx-sentence">{sentence(card.sentence)}</p>')
     if card.reason:
-        parts.append(f'<p class="jx-reason">{escape(card.reason)}</p>')
+        parts.append(f'<p class="jx-reason">{sentence(card.reason)}</p>')
     parts += [render_block(block) for block in card.lead]
     parts.append(_figures(card))
     parts += [render_block(block) for block in card.blocks]
     parts.append(_facts(card))
     if card.notices:
-        items = "".join(f"<li>{escape(notice)}</li>" for notice in card.notices)
+        items = "".join(f"<li>{sentence(notice)}</li>" for notice in card.notices)
         parts.append(f'<ul class="jx-notices">{items}</ul>')
     if card.link is not None:
         parts.append(_link(card.link))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ _BODIES = {"time": timed.blocks, "sweep": sweep.blocks, "memory": memory.blocks}
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar of the chart: a step, or the longest of several (above MAX_BARS steps); cut if `beyond`."""
+    """One bar of the chart: a step, or the median of several (above MAX_BARS steps); cut if `beyond`."""
 
     label: str
     fraction: float
@@ -148,20 +149,31 @@ def _steps(record: Record) -> Steps | None:
 
 
 def _bars(durations_ms: Sequence[float | None]) -> Sequence[Bar]:
-    """Draw the steps in order, on a scale that a slow first step can't flatten: it ends at MAX_MEDIANS."""
+    """Draw the steps in order, on a scale that a slow first step can't flatten: it ends at MAX_MEDIANS.
+
+    Of many steps in a row some take long, so that the longest of each group would show healthy steps as slow.
+    """
     known = [(number, value) for number, value in enumerate(durations_ms) if value is not None and value >= 0]
     if len(known) < 2 or not any(value for _, value in known):
         return ()
-    values = sorted(value for _, value in known)
-    top = min(values[-1], MAX_MEDIANS * values[len(values) // 2]) or values[-1]
     width = -(-len(known) // MAX_BARS)
-    bars: list[Bar] = []
-    for start in range(0, len(known), width):
-        group = known[start : start + width]
-        number, value = max(group, key=lambda item: item[1])
-        label = f"step {number}" if width == 1 else f"the longest of steps {group[0][0]} to {group[-1][0]}"
-        bars.append(Bar(f"{label}: {units.duration(value)}", min(value / top, 1.0), value > top))
-    return bars
+    groups = [known[start : start + width] for start in range(0, len(known), width)]
+    heights = [statistics.median(value for _, value in group) for group in groups]
+    top = min(max(heights), MAX_MEDIANS * statistics.median(value for _, value in known)) or max(heights)
+    return [
+        Bar(_told(group), min(height / top, 1.0) if top else 0.0, height > top)
+        for group, height in zip(groups, heights, strict=True)
+    ]
+
+
+def _told(group: Sequence[tuple[int, float]]) -> str:
+    values = [value for _, value in group]
+    median = units.duration(statistics.median(values))
+    if len(group) == 1:
+        return f"step {group[0][0]}: {median}"
+    return (
+        f"steps {group[0][0]:,} to {group[-1][0]:,}: median {median}, longest {units.duration(max(values))}"
+    )
 
 
 def _devices(environment: Mapping[str, Any]) -> str:

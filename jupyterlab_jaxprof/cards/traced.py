@@ -13,6 +13,10 @@ from .blocks import Block, Details, Remark, Row, Share, Shares, Table
 
 MAX_ROWS = 12
 MAX_DEVICES = 16
+_NONE = "–"
+#: A share of the time above this one is no mere rounding.
+_WHOLE = 1.0005
+_AT_ONCE = "Several ran at a time (on several threads, say), so together they took longer than the window."
 
 Data = Mapping[str, Any]
 
@@ -137,17 +141,17 @@ def _kernels(rows: Sequence[Data]) -> tuple[list[str], list[Row]]:
         "of wall",
     ]  # fmt: skip
     return columns, [
-        Row(
+        _named(
+            row,
             [
-                _text(row, "name"),
                 *([_text(row, "device")] if several else []),
                 units.count(row.get("count")),
                 units.duration(row.get("total_ms")),
                 units.quantity(row.get("median_us"), "us"),
                 units.quantity(row.get("max_us"), "us"),
                 units.share(row.get("share_device")),
-                units.share(row.get("share_wall")),
-            ]
+                _of_wall(row),
+            ],
         )
         for row in rows
     ]
@@ -158,7 +162,7 @@ def _hlo_ops(rows: Sequence[Data]) -> tuple[list[str], list[Row]]:
     shown: list[Row] = []
     for row in rows:
         where = [_text(row, key) for key in ("scope", "source")]
-        shown.append(Row([_text(row, "name"), *_spent(row, "share_device")], " · ".join(filter(None, where))))
+        shown.append(_named(row, _spent(row, "share_device"), " · ".join(filter(None, where))))
     return columns, shown
 
 
@@ -172,7 +176,7 @@ def _copies(rows: Sequence[Data]) -> tuple[list[str], list[Row]]:
                 units.size(row.get("bytes")),
                 units.duration(row.get("total_ms")),
                 units.quantity(row.get("gb_per_s"), "GB/s"),
-                units.share(row.get("share_wall")),
+                _of_wall(row),
             ]
         )
         for row in rows
@@ -180,19 +184,17 @@ def _copies(rows: Sequence[Data]) -> tuple[list[str], list[Row]]:
 
 
 def _calls(rows: Sequence[Data]) -> tuple[list[str], list[Row]]:
-    return ["call", "count", "total", "of wall"], [Row([_text(row, "name"), *_spent(row)]) for row in rows]
+    return ["call", "count", "total", "of wall"], [_named(row, _spent(row)) for row in rows]
 
 
 def _annotations(rows: Sequence[Data]) -> tuple[list[str], list[Row]]:
     columns = ["annotation", "count", "total", "of wall", "device time"]
-    return columns, [
-        Row([_text(row, "name"), *_spent(row), units.duration(row.get("device_ms"))]) for row in rows
-    ]
+    return columns, [_named(row, [*_spent(row), units.duration(row.get("device_ms"))]) for row in rows]
 
 
 def _modules(rows: Sequence[Data]) -> tuple[list[str], list[Row]]:
     columns = ["module", "count", "total", "of device", "of wall"]
-    return columns, [Row([_text(row, "name"), *_spent(row, "share_device")]) for row in rows]
+    return columns, [_named(row, _spent(row, "share_device")) for row in rows]
 
 
 _Maker = Callable[[Sequence[Data]], tuple[list[str], list[Row]]]
@@ -209,7 +211,23 @@ _TABLES: tuple[tuple[str, str, _Maker], ...] = (
 
 def _spent(row: Data, *shares: str) -> list[str]:
     told = [units.count(row.get("count")), units.duration(row.get("total_ms"))]
-    return [*told, *(units.share(row.get(key)) for key in (*shares, "share_wall"))]
+    return [*told, *(units.share(row.get(key)) for key in shares), _of_wall(row)]
+
+
+def _exceeds(row: Data) -> bool:
+    """Tell whether something took more than all the time: several of it ran at once."""
+    return (row.get("share_wall") or 0.0) > _WHOLE
+
+
+def _of_wall(row: Data) -> str:
+    return _NONE if _exceeds(row) else units.share(row.get("share_wall"))
+
+
+def _named(row: Data, cells: Sequence[str], note: str = "") -> Row:
+    """Make a table's row of what has a name, which may be empty."""
+    return Row(
+        [_text(row, "name") or "(no name)", *cells], f"{note} {_AT_ONCE if _exceeds(row) else ''}".strip()
+    )
 
 
 def _rows(data: Data, key: str) -> list[Data]:

@@ -89,6 +89,11 @@ def test_names_between_backticks_are_code_in_html() -> None:
     html = made(finding("`load`"), note("a ` alone"))["text/html"]
     assert "it waits for <code>load</code></strong>" in html
     assert "218 µs each, in a ` alone." in html
+    whole = summary()
+    whole["steps"]["slowest"][0]["why"] = "Longer: (`make_batch`)."
+    html = made(summary=whole, notices=("Call `f`.",), reason="`g` raised.")["text/html"]
+    for code in ("make_batch", "f", "g"):
+        assert f"<code>{code}</code>" in html
 
 
 def test_the_drawing_has_each_lane_gap_and_tooltip() -> None:
@@ -106,6 +111,65 @@ def test_the_drawing_has_each_lane_gap_and_tooltip() -> None:
     assert device.endswith("1.9 %")
     (steps,) = [line for line in text.splitlines() if line.count("|") == 6]
     assert "load_data" in steps
+
+
+def test_the_lanes_of_several_processes_can_be_told_apart() -> None:
+    devices = ["GPU 0 of process 0", "GPU 1 of process 1"]
+    lanes = [
+        {"label": label, "kind": kind, "intervals": [[1203.2, 1300.0]]}
+        for device in devices
+        for label, kind in ((device, "device"), (f"{device} collectives", "collectives"))
+    ]
+    bundled = made(finding(), summary=drawing(lanes=lanes))
+    text = bundled["text/plain"]
+    assert [line.split("  ")[2] for line in text.splitlines() if " of process " in line] == devices
+    assert sum(line.startswith("      collectives  ") for line in text.splitlines()) == 2
+    assert len(re.findall("jx-lane-name jx-part", bundled["text/html"])) == 2
+
+
+def test_a_cause_has_its_colour_in_every_drawing() -> None:
+    def tones(*causes: str) -> dict[str, str]:
+        gaps = [
+            {"start_ms": 1204.0 + 20 * n, "end_ms": 1220.0 + 20 * n - n, "device": "GPU 0", "cause": cause}
+            for n, cause in enumerate(causes)
+        ]
+        html = made(finding(), summary=drawing(gaps=gaps))["text/html"]
+        return {cause: tone for tone, cause in re.findall(r'jx-gap(\d)"></span> ([^<]*?) <strong>', html)}
+
+    alone = tones("dispatching")["dispatching"]
+    assert tones("dispatching", "Python", "sleep")["dispatching"] == alone
+    many = tones(*"abcdefg")
+    assert len({many[cause] for cause in "abcd"}) == 4
+    assert many["other causes"] not in {many[cause] for cause in "abcd"}
+
+
+def test_what_ran_several_at_a_time_has_no_share_of_the_time() -> None:
+    whole = summary()
+    whole["tables"]["annotations"] = [
+        {"name": "load", "count": 30, "total_ms": 367.0, "share_wall": 1.92, "device_ms": None},
+        {"name": "", "count": 1, "total_ms": 1.0, "share_wall": 1.0, "device_ms": None},
+    ]
+    bundled = made(summary=whole)
+    for form in (" ".join(bundled["text/plain"].split()), Outline(bundled["text/html"]).text):
+        assert "192 %" not in form
+        assert "Several ran at a time" in form
+        assert "(no name)" in form
+        assert "100 %" in form
+
+
+def test_many_steps_with_some_slow_ones_are_not_drawn_as_slow() -> None:
+    durations_ms = [1.0] * 5000
+    durations_ms[40::80] = [9.0] * len(durations_ms[40::80])
+    whole = summary()
+    whole["steps"] |= {"count": 5000, "durations_ms": durations_ms, "median_ms": 1.0, "max_ms": 9.0}
+    html = made(summary=whole)["text/html"].partition("</style>")[2]
+    assert "class=jx-beyond" not in html
+    assert "steps 0 to 83: median 1.00 ms, longest 9.00 ms" in html
+
+
+def test_a_moment_is_told_once() -> None:
+    place = {"start_ms": 13.8983861, "end_ms": 13.8983861, "label": "x"}
+    assert "see:  x: 13.898 ms in the trace" in made(finding() | {"ranges": [place]})["text/plain"]
 
 
 def drawing(**changes: Any) -> dict[str, Any]:
@@ -241,9 +305,11 @@ def test_cards_can_be_read_everywhere(browser: Browser, place: str, width: int) 
     )
     found = view.evaluate(MEASURE)
     lanes = view.evaluate("[...document.querySelectorAll('svg')].map(e => e.getBoundingClientRect().width)")
+    family = view.evaluate("getComputedStyle(document.querySelector('.jaxprof-card')).fontFamily")
     view.close()
     assert len(found) > 60
     for item in found:
         assert item["contrast"] >= 4.5, item
     assert min(lanes) > 120
+    assert family.startswith(("system-ui", "-apple-system")) or sheet
     assert requests == []

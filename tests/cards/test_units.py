@@ -55,6 +55,11 @@ def test_percent(value: float | None, text: str) -> None:
     assert units.percent(value) == text
 
 
+def test_shares_of_whole_tenths_are_written_as_they_are() -> None:
+    for tenths in range(991, 1000):
+        assert units.share(tenths / 1000) == f"{tenths / 10:.1f} %".replace(".0", "")
+
+
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
     [
