@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any, cast
@@ -51,7 +52,14 @@ def _is_alias(name: str, names: Mapping[str, Any]) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
-    return value is None or isinstance(value, (bool, int, float, complex, str, bytes, ModuleType, type))
+    """Whether nothing is looked for in it: IPython's shell holds what Out holds, under names of its own."""
+    plain = (bool, int, float, complex, str, bytes, ModuleType, type)
+    return value is None or isinstance(value, plain) or _is_shell(value)
+
+
+def _is_shell(value: Any) -> bool:
+    module = sys.modules.get("IPython.core.interactiveshell")
+    return module is not None and isinstance(value, module.InteractiveShell)
 
 
 def _parts(value: Any) -> Iterator[tuple[str, Any]]:

@@ -17,6 +17,7 @@ from jupyterlab_jaxprof.timing.holders import holders
 from jupyterlab_jaxprof.timing.variables import VARIABLES
 
 LARGEST = 20
+_SMALL_BYTES = 4096
 
 
 @dataclass(frozen=True)
@@ -259,16 +260,33 @@ def _jitted(used: Mapping[str, Any]) -> list[Callable[..., Any]]:
 
 
 def live_bytes() -> dict[str, int]:
-    """Add up what the live arrays take, a device each."""
+    """Add up what the live arrays take, a device each.
+
+    Small arrays are counted even where they show another's memory: to look costs more than they take.
+    """
     found: dict[Any, int] = {}
-    for array in _live_arrays():
+    single: list[tuple[Any, Any, int]] = []
+    seen: set[int] = set()
+    for array in _alive():
         devices = array.sharding.addressable_devices
         if len(devices) == 1:  # most are, and this takes a third of the time
-            each = math.prod(array.shape) * array.dtype.itemsize
+            size_bytes = math.prod(array.shape) * array.dtype.itemsize
+            for device in devices:
+                if size_bytes >= _SMALL_BYTES:
+                    single.append((device, array, size_bytes))
+                else:
+                    found[device] = found.get(device, 0) + size_bytes
         else:
+            seen.update(_pointers(array))
             each = _size_bytes(array) // max(len(devices), 1)
-        for device in devices:
-            found[device] = found.get(device, 0) + each
+            for device in devices:
+                found[device] = found.get(device, 0) + each
+    for device, array, size_bytes in single:
+        pointer = _pointer(array)
+        if pointer not in seen:
+            found[device] = found.get(device, 0) + size_bytes
+        if pointer:
+            seen.add(pointer)
     return {str(device): size_bytes for device, size_bytes in found.items()}
 
 
@@ -294,9 +312,46 @@ def _process_bytes_elsewhere() -> int | None:
 
 
 def _live_arrays() -> list[Any]:
+    return _without_views(_alive())
+
+
+def _alive() -> list[Any]:
     import jax
 
     return [array for array in jax.live_arrays() if not array.is_deleted() and not is_own(array)]
+
+
+def _without_views(arrays: Sequence[Any]) -> list[Any]:
+    """Leave out arrays that show other arrays' memory, which takes nothing: what JAX made of one to print it
+    on a CPU, or the shards of one that lies on several devices.
+
+    The oldest array of some memory stays; JAX lists the newest first.
+    """
+    kept: list[Any] = []
+    seen: set[int] = set()
+    parted = [array for array in arrays if len(array.sharding.device_set) > 1]
+    for array in parted:
+        seen.update(_pointers(array))
+    parts = {id(array) for array in parted}
+    for array in reversed(arrays):
+        pointer = 0 if id(array) in parts else _pointer(array)
+        if pointer not in seen:
+            kept.append(array)
+        if pointer:
+            seen.add(pointer)
+    return kept[::-1]
+
+
+def _pointers(array: Any) -> list[int]:
+    return [pointer for shard in array.addressable_shards if (pointer := _pointer(shard.data))]
+
+
+def _pointer(array: Any) -> int:
+    """Give where an array's memory lies; 0 where that can't be told, or not without waiting for it."""
+    try:
+        return int(array.unsafe_buffer_pointer()) if array.is_ready() else 0
+    except Exception:  # noqa: BLE001 - deleted meanwhile, failed, or of a backend without pointers
+        return 0
 
 
 def _size_bytes(array: Any) -> int:

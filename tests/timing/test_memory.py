@@ -10,7 +10,9 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
 from jupyterlab_jaxprof.cell import barrier
 from jupyterlab_jaxprof.timing import time
@@ -20,6 +22,7 @@ from jupyterlab_jaxprof.timing.memory import (
     MemoryWatch,
     _peak_notices,
     largest_need_bytes,
+    live_bytes,
     report_now,
 )
 
@@ -82,6 +85,26 @@ def test_new_arrays_come_with_their_holders():
     assert report.arrays_bytes >= 1_000_000
     sizes = [array.size_bytes for array in report.arrays]
     assert sizes == sorted(sizes, reverse=True)
+
+
+def test_what_shows_anothers_memory_takes_none():
+    before = report_now({}).arrays_bytes
+    x = jax.jit(lambda x: x + 1)(np.ones((300, 500), np.float32))
+    str(x)  # JAX makes an array to read it
+    view = x.addressable_data(0)
+    report = report_now({"x": x, "view": view})
+    assert report.arrays_bytes - before == 600_000
+    assert [array.holders for array in report.arrays if array.shape == (300, 500)] == [("x",)]
+    assert sum(live_bytes().values()) >= report.arrays_bytes
+    del view
+    assert sum(live_bytes().values()) == pytest.approx(report.arrays_bytes, abs=600_000 / 2)
+
+
+def test_the_shell_itself_holds_nothing():
+    shell = InteractiveShell()
+    x = jnp.ones((30, 40))
+    shell.user_ns_hidden["x"] = x
+    assert holders({"get_ipython": shell.get_ipython, "ip": shell, "x": x}, [x]) == {id(x): ("x",)}
 
 
 @dataclass
