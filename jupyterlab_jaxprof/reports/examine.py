@@ -12,8 +12,8 @@ from .find import ReportError
 if TYPE_CHECKING:
     from jupyterlab_jaxprof.timeline.model import Timeline
 
-#: Files whose name ends so hold a timeline.
-ENDINGS = (".xplane.pb", ".nsys-rep", ".sqlite")
+#: Files whose name ends so hold a timeline; of Nsight's a later one is made of the ones before it.
+ENDINGS = (".xplane.pb", ".qdstrm", ".nsys-rep", ".sqlite")
 
 
 @dataclass(frozen=True)

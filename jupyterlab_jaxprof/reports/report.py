@@ -58,11 +58,12 @@ def report(store: Store, target: str) -> Report:
 
 def _of_capture(found: Found, record: Record) -> Report:
     traces = [found.path / file.path for file in record.files if file.path.endswith(ENDINGS)]
-    reports = [path for path in traces if path.name.endswith(".sqlite")]  # the export of a report beside it
     if not traces:
         return Report(record, found.path, found.in_store, found.path)
     try:
-        examined = examine(reports or traces)
+        # of a report and its export, which hold the same, the export
+        ending = next(one for one in reversed(ENDINGS) if any(path.name.endswith(one) for path in traces))
+        examined = examine([path for path in traces if path.name.endswith(ending)])
     except ReportError as error:  # what its record says still holds
         record = replace(record, notices=(*record.notices, f"There are no findings. {error}"))
         return Report(record, found.path, found.in_store, found.path)

@@ -13,6 +13,8 @@ from .model import ReadError
 
 #: Directories looked through for traces; a greater tree is no run's.
 _MOST_DIRECTORIES = 20_000
+#: A report's ending, by how much has been made of what was recorded: a stream, a report, its export.
+_REPORTS = (".qdstrm", ".nsys-rep", ".sqlite")
 _MAGIC = {
     b"\x1f\x8b": "is compressed by gzip: unpack it first (gunzip)",
     b"\xfd7zXZ": "is compressed by xz: unpack it first (unxz)",
@@ -84,7 +86,7 @@ def _in_directory(directory: Path, notices: list[str]) -> list[Path]:
             file = Path(place, name)
             if name.endswith(".xplane.pb"):
                 traces.setdefault(file.parent, []).append(file)
-            elif name.endswith((".nsys-rep", ".sqlite")):
+            elif name.endswith(_REPORTS):
                 reports.append(file)
             elif name.endswith(".xplane.pb.unreadable"):
                 unreadable.append(file)
@@ -106,24 +108,22 @@ def _in_directory(directory: Path, notices: list[str]) -> list[Path]:
     if not reports:
         damaged = f" Of {_listed(unreadable)} no viewer can read anything." if unreadable else ""
         raise ReadError(
-            f"{directory} holds no trace (*.xplane.pb) and no report (*.nsys-rep, *.sqlite).{damaged} JAX "
-            "writes a trace when it is stopped: was it?"
+            f"{directory} holds no trace (*.xplane.pb) and no report (*.nsys-rep, *.qdstrm, *.sqlite)."
+            f"{damaged} JAX writes a trace when it is stopped: was it?"
         )
     return reports
 
 
 def _without_exports(reports: list[Path]) -> list[Path]:
-    """Leave out each report that has been exported since it was written: its export holds the same."""
-    exports = {file for file in reports if file.suffix == ".sqlite"}
-    return [
-        file
-        for file in reports
-        if not (
-            file.suffix == ".nsys-rep"
-            and (export := file.with_suffix(".sqlite")) in exports
-            and export.stat().st_mtime >= file.stat().st_mtime
-        )
-    ]
+    """Leave out each stream and report of which more has been made since: that holds the same."""
+    present = set(reports)
+
+    def is_made_into_more(file: Path) -> bool:
+        later = _REPORTS[_REPORTS.index(file.suffix) + 1 :]
+        made = [other for ending in later if (other := file.with_suffix(ending)) in present]
+        return any(other.stat().st_mtime >= file.stat().st_mtime for other in made)
+
+    return [file for file in reports if not is_made_into_more(file)]
 
 
 def _listed(paths: Iterable[Path]) -> str:

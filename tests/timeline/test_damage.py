@@ -146,6 +146,15 @@ def test_a_directory_with_one_session(tmp_path):
     assert timeline.notices[0].startswith("Not read, though it lies in ")
 
 
+def test_a_stream_counts_unless_a_report_was_made_of_it(tmp_path):
+    stream = tmp_path / "run.qdstrm"
+    stream.write_bytes(b"no stream")
+    with pytest.raises(ReadError, match=r"run\.qdstrm"):
+        read(tmp_path)
+    unpacked_to(tmp_path, "nsys_gpu_bound.sqlite", "run.sqlite")
+    assert [Path(file.path).name for file in read(tmp_path).files] == ["run.sqlite"]
+
+
 def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "x.xplane.pb")
     for path in (tmp_path, tmp_path / "x.xplane.pb"):
