@@ -53,6 +53,12 @@ def parse(line: str) -> Arguments:
     parser.add_argument("--save", type=filled("the name of a variable"))
     parser.add_argument("--no-card", action="store_true")
     values = read(parser, split(MAGIC, line))
+    if values.watch == 0.0 and _is_number(values.name):
+        raise usage_error(
+            MAGIC,
+            f"the seconds stand right behind --watch: --watch {values.name}, then --save and the rest. (If "
+            f'{values.name} is to be its name: %jaxmem "watch {values.name}" --watch.)',
+        )
     if values.stop and (values.watch is not None or values.name):
         raise usage_error(MAGIC, "--stop takes --save VAR and --no-card; all else is given to --watch.")
     return Arguments(
@@ -63,3 +69,11 @@ def parse(line: str) -> Arguments:
         save=identifier(MAGIC, values.save or ""),
         show_card=not values.no_card,
     )
+
+
+def _is_number(text: str | None) -> bool:
+    try:
+        float(text or "")
+    except ValueError:
+        return False
+    return True

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Any
 
 from jupyterlab_jaxprof.cards import units
@@ -46,7 +48,11 @@ def _now(
         f"the process takes {units.size(process_bytes)} of the machine's memory" if process_bytes else ""
     )
     if report is None:
-        told = "JAX has not started its devices in this kernel: nothing is reserved yet"
+        told = (
+            "JAX has not started its devices in this kernel: nothing is reserved yet"
+            if _has_jax()
+            else "JAX is not installed in this kernel's environment"
+        )
         return f"{told}; {process}." if process else f"{told}.", None
     arrays = f"{units.count(report.arrays_count, 'array')} take {units.size(report.arrays_bytes)}"
     arrays = arrays.replace("array take", "array takes")
@@ -64,6 +70,11 @@ def _now(
 
 
 def _remarks(report: MemoryReport | None, devices: Sequence[DeviceMemory]) -> list[str]:
+    if report is None and not _has_jax():
+        return [
+            f"No module called jax is found by {sys.executable}. Install it there "
+            "(https://docs.jax.dev/en/latest/installation.html), then restart the kernel."
+        ]
     if report is None:
         return [
             "JAX reads the variables below at its first operation. Until then they can be set: "
@@ -89,6 +100,11 @@ def _remarks(report: MemoryReport | None, devices: Sequence[DeviceMemory]) -> li
         "deleted make room for others here, and none that another process could have.",
         late,
     ]
+
+
+def _has_jax() -> bool:
+    """Whether JAX could be imported, as far as that can be told without doing it."""
+    return "jax" in sys.modules or find_spec("jax") is not None
 
 
 def _variables() -> list[dict[str, Any]]:

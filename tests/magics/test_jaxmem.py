@@ -57,6 +57,24 @@ def newest(store) -> Record:
     return store.list().rows[0].record
 
 
+def test_a_kernel_without_jax_is_told_so():
+    program = (
+        "import importlib.util, sys; sys.modules.pop('jax', None); found = importlib.util.find_spec\n"
+        "importlib.util.find_spec = lambda name, *rest: None if name == 'jax' else found(name, *rest)\n"
+        "from jupyterlab_jaxprof.magics.jaxmem_summary import summary_of\n"
+        "summary = summary_of(None, None); print(summary['sentence'], *summary['remarks'])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("JAX is not installed in this kernel's environment. No module called jax")
+    assert sys.executable in done.stdout
+
+
+def test_seconds_that_stand_behind_another_option_are_told(shell, store):
+    outcome = shell.run("%jaxmem --watch --save w2 5")
+    assert "UsageError: %jaxmem: the seconds stand right behind --watch: --watch 5, then" in outcome.text
+    assert Watch.running is None
+
+
 def test_what_holds_the_memory_and_what_a_cpu_does_not_tell(shell, store):
     outcome = shell.run("%jaxmem 'before training' --save m")
     record = newest(store)
