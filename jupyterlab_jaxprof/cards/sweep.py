@@ -14,6 +14,7 @@ from .sweep_points import Data, peak, points_of, rate, shown
 
 MAX_SERIES = 6
 MAX_DEVICES = 8
+_LONG = 60
 _NONE = "–"
 
 Cell = Callable[[Data], str]
@@ -57,7 +58,7 @@ def _series(series: Data, unit: str, *, several: bool, each: bool) -> Iterator[B
     yield Table(
         str(series.get("label") or ""),
         [str(series.get("along") or "value"), *(title for title, _ in columns)],
-        [_row(points[number], [cell for _, cell in columns]) for number in rows],
+        _noted_once([_row(points[number], [cell for _, cell in columns]) for number in rows]),
         f"and {units.count(hidden, 'more value')} between these: see capture.json" if hidden else "",
     )
     verdict = str(series.get("verdict") or "")
@@ -86,6 +87,14 @@ def _columns(points: Sequence[Data], unit: str, each: bool) -> list[tuple[str, C
         title = "largest program, on each device" if each else "largest program"
         columns.append((title, lambda point: units.size(point.get("need_bytes"))))
     return columns
+
+
+def _noted_once(rows: Sequence[Row]) -> list[Row]:
+    """Say a long note once of rows below each other."""
+    return [
+        Row(row.cells, "The same.") if above and len(row.note) > _LONG and row.note == above.note else row
+        for above, row in zip([None, *rows], rows, strict=False)
+    ]
 
 
 def _row(point: Data, cells: Sequence[Cell]) -> Row:

@@ -14,6 +14,7 @@ from .sweep_points import MAX_POINTS, Data, name, peak, points_of, rate
 
 #: More columns than this are drawn as the highest of neighbours.
 MAX_COLUMNS = 50
+_FEWEST = 3
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,10 @@ def blocks(series: Sequence[Data], unit: str) -> list[Block]:
 
 
 def _drawn(series: Sequence[Data], quantity: _Quantity, *, small: bool = False) -> Iterator[Block]:
-    """Draw one quantity, where at least two points have it."""
+    """Draw one quantity, where at least two points have it, or three for a small chart."""
     values = [quantity.of(point) for one in series for point in points_of(one)]
     most = max(values, default=0.0)
-    if sum(value > 0 for value in values) < 2:
+    if sum(value > 0 for value in values) < (_FEWEST if small else 2):
         return
     few = [one for one in series if not small and len(points_of(one)) <= MAX_POINTS]
     rows = [

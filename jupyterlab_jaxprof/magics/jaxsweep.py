@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from jupyterlab_jaxprof.captures import Draft, Status, Store, StoreError
@@ -11,6 +12,7 @@ from jupyterlab_jaxprof.cell import Cell, notebook_name
 from jupyterlab_jaxprof.timing import Plan
 from jupyterlab_jaxprof.timing.bodies import CellBody
 from jupyterlab_jaxprof.timing.points import Ending, told_endings
+from jupyterlab_jaxprof.timing.repeats import repeating
 from jupyterlab_jaxprof.timing.sweep import Axis, Rate, Sweep
 from jupyterlab_jaxprof.timing.swept import SweepResult
 from jupyterlab_jaxprof.tracing import Trace
@@ -44,8 +46,9 @@ async def cell_magic(shell: InteractiveShell, line: str, body: str) -> object:
     cell = Cell.from_magic(shell, "jaxsweep", line, body)
     axes = axes_of(shell, arguments.values)
     display = Display(shell, show_card=arguments.show_card)
-    with _begin(shell, arguments) as draft:
-        result = _planned(draft.name, arguments, axes, rate)
+    name = arguments.name or default_name(shell)
+    with nullcontext() if repeating() else _begin(name) as draft:
+        result = _planned(name, arguments, axes, rate)
         progress = Progress(shell, display, result.planned)
         errors = _Errors(shell)
         try:
@@ -62,7 +65,8 @@ async def cell_magic(shell: InteractiveShell, line: str, body: str) -> object:
         with HeldInterrupts() as held:
             if arguments.save:
                 shell.user_ns[arguments.save] = result
-            _keep(draft, result, display, cell, error)
+            if draft is not None:  # none in a repeat of a measurement, which keeps the first run's
+                _keep(draft, result, display, cell, error)
     if error is not None:
         raise error
     if held.count:
@@ -70,9 +74,9 @@ async def cell_magic(shell: InteractiveShell, line: str, body: str) -> object:
     return None
 
 
-def _begin(shell: InteractiveShell, arguments: Arguments) -> Draft:
+def _begin(name: str) -> Draft:
     try:
-        return Store.default().begin(KIND, arguments.name or default_name(shell))
+        return Store.default().begin(KIND, name)
     except StoreError as error:
         raise usage_error(MAGIC, str(error)) from None
 

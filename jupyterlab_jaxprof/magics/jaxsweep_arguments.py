@@ -278,7 +278,8 @@ def _axis(shell: InteractiveShell, name: str, text: str) -> Axis:
 
 def _unreadable(name: str, text: str, error: Exception) -> str:
     """Say what is wrong with the values of a name."""
-    values, _, last = text.strip().rpartition(" ")
+    *first, last = _words(text)
+    values = " ".join(first)
     if isinstance(error, SyntaxError) and values and _is_word(last) and _is_expression(f"[{values}]"):
         return (
             f"'{_unquoted(last)}' behind the values of {name} is none of them. What to call the result goes "

@@ -13,7 +13,7 @@ from jupyterlab_jaxprof.timing.points import Point, written
 KNEE = 0.9
 #: How far the values must go on beyond the knee, as a factor: where they end sooner, a rate that grows in
 #: step with them is still within what is left of the best one.
-BEYOND = 1.5
+BEYOND = 2.0
 #: Below this power of the values, a rate counts as growing clearly less than they do.
 _IN_STEP = 0.5
 _FEWEST_FOR_A_KNEE = 3
@@ -40,7 +40,7 @@ class Series:
         """Give the point from which on the rate grows no more.
 
         That is the smallest value that reaches 90 % of the best rate of all, by the 20th percentiles, where
-        values of 1.5 times as much and more have been measured too. None where there are none: the rate may
+        values of twice as much and more have been measured too. None where there are none: the rate may
         grow in step with the values there. None, too, where the values are no numbers above 0, or where fewer
         than three have a rate.
         """

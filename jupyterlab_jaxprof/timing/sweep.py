@@ -58,7 +58,7 @@ class Rate:
         value = eval(self.code, dict(names))
         items = float(value)
         if not 0 < items < float("inf"):
-            raise NoItems(f"it gives {items:g}, which is no number above 0")
+            raise NoItems("it gives no number above 0")
         return items
 
 

@@ -25,6 +25,9 @@ from tests.support.shells import running_shell
             Arguments("two words", {"n": "2**k for k in range(5)"}, fresh=True),
         ),
         ("n=1,2 --rate 'n * 2' --by n", Arguments(values={"n": "1,2"}, rate="n * 2", by="n")),
+        ("n=1,2 --rate n * 2 -r 3", Arguments(values={"n": "1,2"}, rate="n * 2", repeats=3, seconds=0.0)),
+        ("--rate -n mine n=1", Arguments("mine", {"n": "1"}, rate="-n")),
+        ("n= 1, 2", Arguments(values={"n": " 1, 2"})),
         ("--rate n*f(k=3) n=1,2", Arguments(values={"n": "1,2"}, rate="n*f(k=3)")),
         ("n=-1, -2 --loops 3", Arguments(values={"n": "-1, -2"}, loops=3)),
         (
@@ -51,6 +54,9 @@ def test_what_is_read(line, expected):
         ("two names n=1", "it takes one name"),
         ("n=1 -r 0", "a whole number from 1"),
         ("n=1 --save 1x", "'1x' can't be one"),
+        ("n = 1,2", "no blanks belong around the = between a name and its values: n=1,2,4"),
+        ("n=1 k =2", "no blanks belong around the = between a name and its values: k=1,2,4"),
+        ("n=1 --rate --by n", "--rate: expected one argument"),
     ],
 )
 def test_what_is_refused(line, sentence):
