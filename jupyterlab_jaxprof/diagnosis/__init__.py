@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from jupyterlab_jaxprof.timeline.model import Timeline
+import numpy as np
+
+from jupyterlab_jaxprof.timeline.model import OpKind, Timeline
 
 from .analysis import Analysis, analyse
 from .drawing import drawing
@@ -64,7 +66,8 @@ def _overview(analysis: Analysis) -> dict[str, Any]:
                 "copy_ms": round(use.copy.total_ns / 1e6, 6),
                 "collective_ms": round(use.collective.total_ns / 1e6, 6),
                 "idle_ms": round(use.idle.total_ns / 1e6, 6),
-                "ops": len(use.rows),
+                # Clearing memory is in no table
+                "ops": int(np.count_nonzero(timeline.ops.kind[use.rows] != OpKind.SET)),
             }
             for use in analysis.devices
         ],

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jupyterlab_jaxprof.timeline.intervals import Intervals
-from jupyterlab_jaxprof.timeline.model import Floats, Timeline
+from jupyterlab_jaxprof.timeline.model import CopyKind, Floats, HostMemory, Timeline
 
 from . import thresholds
 from .compiles import Compiled, compiled_functions
@@ -78,7 +78,7 @@ class Analysis:
     @cached_property
     def compiled(self) -> list[Compiled]:
         """The functions for which programs were made in the window."""
-        return compiled_functions(self.timeline, self.window, self.steps, self.host.thread)
+        return compiled_functions(self.timeline, self.window, self.steps, self.host.process, self.host.thread)
 
     @cached_property
     def steady_ns(self) -> float:
@@ -185,6 +185,19 @@ class Analysis:
         """Give the longest of some intervals as ranges to look at, in the order of time."""
         chosen = np.sort(largest(intervals.lengths_ns, count))
         return [Range(float(intervals.start_ns[i]), float(intervals.end_ns[i]), label) for i in chosen]
+
+
+def is_staged(analysis: Analysis, rows: NDArray[np.intp]) -> bool:
+    """Tell whether these copies to a device are of arrays in pageable memory, which JAX brings into a pinned
+    buffer first: the device then copies from pinned memory, and filling the buffer takes the time."""
+    ops = analysis.timeline.ops
+    pinned = (ops.copy_kind[rows] == CopyKind.HOST_TO_DEVICE) & (ops.host_memory[rows] == HostMemory.PINNED)
+    if not analysis.devices or np.mean(pinned) <= 0.5:
+        return False
+    if float(np.mean(ops.size_bytes[rows])) < thresholds.LEAST_ARRAY_BYTES:
+        return False
+    staged_ns = analysis.hosts[analysis.devices[0].process].staging.total_ns
+    return staged_ns > float(ops.duration_ns[rows].sum())
 
 
 def analyse(timeline: Timeline) -> Analysis:

@@ -51,7 +51,7 @@ def function_name(text: str) -> str:
 
 
 def compiled_functions(
-    timeline: Timeline, window: Window, steps: StepTable | None, thread: int
+    timeline: Timeline, window: Window, steps: StepTable | None, process: int, thread: int
 ) -> list[Compiled]:
     """Give every function for which the leading thread made a program in the window, in the order of time.
 
@@ -61,7 +61,7 @@ def compiled_functions(
     """
     table = timeline.compiles
     inside = (table.start_ns < window.end_ns) & (table.start_ns + table.duration_ns > window.start_ns)
-    made = np.flatnonzero(inside & leading(timeline, thread) & _makes_program(timeline))
+    made = np.flatnonzero(inside & leading(timeline, process, thread) & _makes_program(timeline))
     functions = np.array([function_name(timeline.text(int(table.function[row]))) for row in made])
     calls: dict[str, Floats] | None = None
     found: list[Compiled] = []
@@ -89,10 +89,13 @@ def compiled_functions(
     return found
 
 
-def leading(timeline: Timeline, thread: int) -> NDArray[np.bool_]:
-    """Tell which compiles are those of the leading thread; all where none is known to lead."""
-    own = timeline.compiles.thread == thread
-    return own if thread >= 0 else np.ones_like(own)
+def leading(timeline: Timeline, process: int, thread: int) -> NDArray[np.bool_]:
+    """Tell which compiles are those of the leading thread; of all its process where none is known to lead."""
+    table = timeline.compiles
+    if thread >= 0:
+        return table.thread == thread
+    processes = np.array([one.process for one in timeline.threads], dtype=np.int64)
+    return processes[table.thread] == process if len(processes) else np.ones(len(table), dtype=np.bool_)
 
 
 def from_cache(timeline: Timeline, rows: NDArray[np.intp]) -> NDArray[np.bool_]:

@@ -19,6 +19,7 @@ from .grouping import largest
 Lane = dict[str, Any]
 #: A gap that is shorter than this share of the window can't be seen in the drawing.
 _VISIBLE_SHARE = 0.002
+_OTHER_STEPS = 3
 
 
 def drawing(analysis: Analysis) -> dict[str, Any]:
@@ -43,6 +44,10 @@ def _lanes(analysis: Analysis) -> list[Lane]:
     if steps is not None:
         labels = [str(number) for number in steps.number]
         lanes.append(_labelled("steps", steps.name, steps.start_ns, steps.end_ns, labels))
+        for one in analysis.other_steps[:_OTHER_STEPS]:
+            if one.name != steps.name:
+                labels = [str(number) for number in one.number]
+                lanes.append(_labelled("steps", one.name, one.start_ns, one.end_ns, labels))
     compiles = timeline.compiles
     inside = (compiles.start_ns < end_ns) & (compiles.start_ns + compiles.duration_ns > start_ns)
     compiles = compiles.take(inside)

@@ -245,7 +245,8 @@ def _of_user(
     steps: StepTable | None,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
     """Give the leading thread's annotations, those of other threads, and the leading thread's Python."""
-    annotated = rows[(ranges.kind[rows] == RangeKind.ANNOTATION) & (work == Work.OTHER)]
+    named = ranges.name[rows] != 0  # what has no name explains nothing
+    annotated = rows[(ranges.kind[rows] == RangeKind.ANNOTATION) & (work == Work.OTHER) & named]
     own = ranges.thread[annotated] == thread
     annotations, others = annotated[own], annotated[~own]
     if steps is not None:  # what is around a step, or is the step itself, tells nothing about its parts
@@ -278,7 +279,7 @@ def _compiling(
     """When the leading thread of a process compiled, and when others did."""
     compiles = timeline.compiles
     if len(compiles) and len(processes):
-        own = leading(timeline, thread)
+        own = leading(timeline, process, thread)
         of_process = processes[compiles.thread] == process
     else:
         own = of_process = np.ones(len(compiles), dtype=np.bool_)

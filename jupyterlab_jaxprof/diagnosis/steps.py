@@ -112,10 +112,22 @@ def _slowest(analysis: Analysis, steps: StepTable) -> list[dict[str, Any]]:
         {
             "number": int(steps.number[index]),
             "duration_ms": round(float(duration[index]) / 1e6, 6),
-            "why": _why(analysis, steps, index, middle),
+            "why": _which(analysis, steps, index) + _why(analysis, steps, index, middle),
         }
         for index in slow
     ]
+
+
+def _which(analysis: Analysis, steps: StepTable, index: int) -> str:
+    """Tell a step from others of its number: by the step around it, or by its place in time."""
+    number = steps.number[index]
+    if np.count_nonzero(steps.number == number) == 1:
+        return ""
+    for other in analysis.other_steps:
+        place = int(np.searchsorted(other.start_ns, steps.start_ns[index], side="right")) - 1
+        if other.around and place >= 0 and other.end_ns[place] >= steps.end_ns[index]:
+            return f"In `{other.name}` {other.number[place]}: "
+    return f"Number {index + 1} in the order of time: "
 
 
 def _why(analysis: Analysis, steps: StepTable, index: int, middle: int) -> str:

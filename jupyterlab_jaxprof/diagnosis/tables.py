@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from jupyterlab_jaxprof.timeline.model import CopyKind, HostMemory, OpKind, RangeKind
 
 from . import thresholds
-from .analysis import Analysis
+from .analysis import Analysis, is_staged
 from .grouping import dense, largest
 from .host import Work
 from .programs import scope_of
 
 Row = dict[str, Any]
+_NAMELESS = "(no name)"
 _COPY_KINDS = {
     CopyKind.NONE: "not known",
     CopyKind.HOST_TO_DEVICE: "host to device",
@@ -151,7 +152,7 @@ def _copies(analysis: Analysis) -> tuple[list[Row], int]:
         table.append(
             {
                 "kind": _COPY_KINDS[CopyKind(int(ops.copy_kind[row]))],
-                "memory": _MEMORIES[HostMemory(int(ops.host_memory[row]))],
+                "memory": _memory(analysis, rows[groups.key == group]),
                 "count": int(groups.counts[group]),
                 "bytes": int(sizes[group]),
                 "total_ms": _ms(total),
@@ -160,6 +161,13 @@ def _copies(analysis: Analysis) -> tuple[list[Row], int]:
             }
         )
     return table, groups.left_out
+
+
+def _memory(analysis: Analysis, rows: NDArray[np.intp]) -> str:
+    """The host's memory of these copies: where JAX fills a pinned buffer first, that of the arrays."""
+    if is_staged(analysis, rows):
+        return "pageable, staged"
+    return _MEMORIES[HostMemory(int(analysis.timeline.ops.host_memory[rows[0]]))]
 
 
 def _calls(analysis: Analysis) -> tuple[list[Row], int]:
@@ -196,7 +204,7 @@ def _annotations(analysis: Analysis) -> tuple[list[Row], int]:
         total = float(groups.totals_ns[group])
         table.append(
             {
-                "name": timeline.text(int(ranges.name[own[0]])),
+                "name": timeline.text(int(ranges.name[own[0]])) or _NAMELESS,
                 "count": len(own),
                 "total_ms": _ms(total),
                 "share_wall": _share(total, analysis.length_ns),

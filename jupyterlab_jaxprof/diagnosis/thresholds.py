@@ -79,6 +79,8 @@ HIDDEN_COPY_SHARE = 0.5
 #: A value that `float`, `print` or `if` reads: a scalar or a few of them.
 SCALAR_BYTES = 256
 
+#: What is smaller than an array of some hundred numbers costs a dispatch, and shows nothing of a buffer.
+LEAST_ARRAY_BYTES = 1024
 #: JAX fills the pinned buffer for a copy at 5 to 11 GB/s on the machines measured. A rest right before a copy
 #: that is no longer than this slowest speed allows is that, where the recording doesn't show it; a longer one
 #: is something else. Of smaller copies it can't be told.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 
@@ -22,10 +23,15 @@ def microseconds(time_ns: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Give a share: `92 %`, `0.3 %`, `99.7 %`."""
+    """Give a share: `92 %`, `2.5 %`, `99.7 %`; never `100 %` of less, or `0 %` of more.
+
+    The cards round likewise (`cards.units.percent`): one figure must not be two on one card.
+    """
     value = 100 * share
-    if 0 < value < 1 or 99 < value < 100:
-        return f"{value:.1f} %" if value >= 0.05 else "under 0.1 %"
+    if 0 < value < 10:
+        return f"{value:.2g} %" if value >= 0.05 else "under 0.1 %"
+    if 99 < value < 100:
+        return f"{math.floor(value * 10 + 1e-9) / 10:g} %"
     return f"{value:.0f} %"
 
 
@@ -41,9 +47,10 @@ def size(size_bytes: float) -> str:
 def names(texts: Iterable[str], most: int = 3) -> str:
     """List names as code: `` `a`, `b` and 3 more ``."""
     every = list(texts)
-    shown = [f"`{text}`" for text in every[:most]]
-    if len(every) > most:
-        return f"{', '.join(shown)} and {len(every) - most} more"
+    # 'and 1 more' would be as long as the name
+    shown = [f"`{text}`" for text in (every if len(every) == most + 1 else every[:most])]
+    if len(every) > len(shown):
+        return f"{', '.join(shown)} and {len(every) - len(shown)} more"
     return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown)
 
 

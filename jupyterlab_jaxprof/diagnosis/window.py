@@ -90,6 +90,9 @@ class OtherSteps:
     count: int
     median_ns: float
     around: bool  # each around several of the judged ones, as an epoch is
+    number: Integers
+    start_ns: Floats
+    end_ns: Floats
 
 
 def other_steps(timeline: Timeline, chosen: StepTable) -> list[OtherSteps]:
@@ -101,11 +104,18 @@ def other_steps(timeline: Timeline, chosen: StepTable) -> list[OtherSteps]:
     found: list[tuple[float, OtherSteps]] = []
     for name in np.unique(steps.name):
         own = steps.take(steps.name == name)
-        inside = np.searchsorted(chosen.start_ns, own.start_ns + own.duration_ns) - np.searchsorted(
-            chosen.start_ns, own.start_ns
-        )
+        ends = own.start_ns + own.duration_ns
+        inside = np.searchsorted(chosen.start_ns, ends) - np.searchsorted(chosen.start_ns, own.start_ns)
         around = bool((own.thread == chosen.thread).all()) and float(inside.mean()) >= _AROUND
-        one = OtherSteps(timeline.text(int(name)), len(own), float(np.median(own.duration_ns)), around)
+        one = OtherSteps(
+            name=timeline.text(int(name)),
+            count=len(own),
+            median_ns=float(np.median(own.duration_ns)),
+            around=around,
+            number=own.number,
+            start_ns=own.start_ns,
+            end_ns=ends,
+        )
         found.append((float(own.duration_ns.sum()), one))
     return [one for _, one in sorted(found, key=lambda pair: -pair[0])]
 
@@ -156,9 +166,32 @@ def _around(timeline: Timeline, steps: StepTable, devices: Sequence[int] | None)
     start, end = float(own.start_ns.min()), float((own.start_ns + own.duration_ns).max())
     reached = float((ops.start_ns + ops.duration_ns).max(initial=end))
     until = "the last work of a device" if reached > end else "the end of the last"
-    names = " and ".join(f"`{timeline.text(int(name))}`" for name in np.unique(own.name))
-    few = "the one step" if len(own) == 1 else f"the first of {len(own)} steps"
-    return Window(start, reached, f"From the start of {few} {names} to {until}.")
+    others = other_steps(timeline, steps)
+    if len(own) == 1:
+        end_of = until if reached > end else "its end"
+        return Window(start, reached, f"From the start of the one step `{steps.name}` to {end_of}.")
+    listed = [f"`{steps.name}`", *(f"`{one.name}`" for one in others if one.name != steps.name)]
+    reason = f"From the start of the first of {len(own)} steps {' and '.join(listed)} to {until}."
+    return Window(start, reached, reason + _choice(steps, others))
+
+
+def _choice(steps: StepTable, others: Sequence[OtherSteps]) -> str:
+    """Say which of several kinds of steps are told, and why."""
+    parts: list[str] = []
+    around = [one for one in others if one.around]
+    beside = [one for one in others if not one.around and one.name != steps.name]
+    elsewhere = sum(one.count for one in others if one.name == steps.name)
+    if around:
+        parts.append("lie in " + " and ".join(f"the {one.count} `{one.name}`" for one in around))
+    if beside:
+        parts.append(
+            "take more time in all than " + " and ".join(f"the {one.count} `{one.name}`" for one in beside)
+        )
+    told = f" Told as steps are the {len(steps)} `{steps.name}`"
+    text = f"{told}, which {' and '.join(parts)}." if parts else ""
+    if elsewhere:
+        text += f"{'' if text else told + '.'} {elsewhere} more `{steps.name}` of other threads are not told."
+    return text
 
 
 def _whole(timeline: Timeline) -> Window:

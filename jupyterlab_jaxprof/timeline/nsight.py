@@ -15,6 +15,7 @@ from .build import Texts, columns, empty
 from .model import (
     AllocatorSamples,
     ApiCalls,
+    Compiles,
     DeviceOps,
     File,
     Integers,
@@ -84,7 +85,7 @@ class _Reader:
             ranges=ranges,
             calls=self._calls(calls),
             steps=steps,
-            compiles=find_compiles(nvtx, texts),
+            compiles=_whole(find_compiles(nvtx, texts), duration if not whole else None),
             allocator=empty(AllocatorSamples),
             collectives=find_collectives(ops, texts),
             texts=texts.all(),
@@ -228,6 +229,11 @@ def _hides_graphs(activity: Activity, calls: Calls, texts: Sequence[str]) -> boo
         activity.process * width + np.minimum(activity.correlation, width - 1),
     )
     return not bool(np.any(seen))
+
+
+def _whole(compiles: Compiles, duration: int | None) -> Compiles:
+    """Leave out what was open when the events of a broken recording end: how long it took isn't known."""
+    return compiles.take(compiles.start_ns + compiles.duration_ns < duration) if duration else compiles
 
 
 def _apart(numbers: Integers, process: Integers) -> Integers:

@@ -130,7 +130,10 @@ class HostReader:
         in_fence = named.spans(is_fence).contain(start_ns)
         correlation = stats.integers("correlation_id")
         is_call = (kind != _Name.PYTHON) & (correlation != 0) | named.where(_API_CALL, full=True)
-        is_step = stats.has(["step_num"]) & ~is_call
+        numbered = stats.has(["step_num"])
+        # A StepTraceAnnotation without its number: only it has this stat, besides XLA's own events
+        unnumbered = stats.has(["_r"]) & ~numbered & (kind == _Name.OTHER) & ~named.by_xla
+        is_step = (numbered | unnumbered) & ~is_call
         kind[is_step] = _Name.OTHER
         # A fence's own range stays: it tells the diagnosis that the magics waited here, not the program
         is_range = ~is_call & ~is_step & (~in_fence | is_fence) & (kind < _Name.SKIPPED)
@@ -154,7 +157,7 @@ class HostReader:
                 Steps,
                 thread=thread,
                 name=name[is_step],
-                number=stats.integers("step_num", missing=-1)[is_step],
+                number=_numbers(stats.integers("step_num", missing=-1), name, unnumbered)[is_step],
                 start_ns=start_ns[is_step],
                 duration_ns=duration_ns[is_step],
             ),
@@ -227,6 +230,14 @@ class HostReader:
             limit_bytes=(used + free)[rows],
             fragmentation=stats.floats("fragmentation")[rows],
         )
+
+
+def _numbers(number: NDArray[np.int64], name: Numbers, unnumbered: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Count those steps of a name that have no number, in their order."""
+    for one in np.unique(name[unnumbered]):
+        rows = np.flatnonzero(unnumbered & (name == one))
+        number[rows] = np.arange(len(rows))
+    return number
 
 
 def _kind_of_name(name: str) -> _Name:

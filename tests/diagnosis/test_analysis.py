@@ -8,13 +8,15 @@ import json
 import numpy as np
 import pytest
 
+from jupyterlab_jaxprof import cards
 from jupyterlab_jaxprof.captures.shapes import FINDING, SUMMARY, misfit
 from jupyterlab_jaxprof.diagnosis import diagnose
 from jupyterlab_jaxprof.diagnosis.analysis import Analysis, analyse
 from jupyterlab_jaxprof.diagnosis.gaps import Cause
 from jupyterlab_jaxprof.diagnosis.patterns import IDS
 from jupyterlab_jaxprof.diagnosis.steps import parts_of_steps
-from jupyterlab_jaxprof.timeline.model import CopyKind, RangeKind
+from jupyterlab_jaxprof.diagnosis.units import percent
+from jupyterlab_jaxprof.timeline.model import CopyKind, OpKind, RangeKind
 from tests.support.timelines import MAIN, WORKER, Scene, loop
 
 NAMES = (
@@ -220,9 +222,18 @@ def test_steps_of_other_names_are_told() -> None:
     for step in range(3):
         scene.step(end + 1000 * step, 900, step, "evaluate")
         scene.kernel(end + 1000 * step + 10, 700, "k", "jit_evaluate")
+    scene.step(1000 + 5305 * 2, 5000, 1, "train", thread=WORKER)
     summary = diagnose(scene.timeline()).summary
-    assert summary["steps"]["others"] == [{"name": "evaluate", "count": 3, "median_ms": 0.9}]
-    assert summary["timeline"]["steps_in_window"] == 9
+    window = summary["timeline"]["window"]
+    assert "the 6 `train`, which take more time in all than the 3 `evaluate`" in window
+    assert "1 more `train` of other threads" in window
+    lanes = [lane["label"] for lane in summary["timeline"]["drawing"]["lanes"] if lane["kind"] == "steps"]
+    assert lanes == ["train", "evaluate"]
+    assert summary["steps"]["others"] == [
+        {"name": "train", "count": 1, "median_ms": 5.0},
+        {"name": "evaluate", "count": 3, "median_ms": 0.9},
+    ]
+    assert summary["timeline"]["steps_in_window"] == 10
     assert summary["steps"]["device_ms"] == pytest.approx(5.0)
 
 
@@ -231,4 +242,64 @@ def test_an_epoch_s_steps_are_not_the_steps() -> None:
     loop(scene, 12)
     scene.step(500, 33_000, 0, "epoch")
     scene.step(34_000, 33_000, 1, "epoch")
-    assert diagnose(scene.timeline()).summary["steps"]["name"] == "train"
+    summary = diagnose(scene.timeline()).summary
+    assert summary["steps"]["name"] == "train"
+    assert "the 12 `train`, which lie in the 2 `epoch`" in summary["timeline"]["window"]
+
+
+def test_steps_of_one_number_are_told_apart() -> None:
+    for outer in (False, True):
+        scene = Scene()
+        for epoch in range(2):
+            start = 1000 + 100_000 * epoch
+            for step in range(4):
+                long = 10_000 if (epoch, step) == (1, 2) else 0
+                scene.step(start + 20_000 * step, 5000 + long, step)
+                scene.kernel(start + 20_000 * step + 100, 4800 + long)
+            if outer:
+                scene.step(start - 10, 90_000, epoch, "epoch")
+        (slowest,) = diagnose(scene.timeline()).summary["steps"]["slowest"]
+        assert slowest["number"] == 2
+        assert slowest["why"].startswith("In `epoch` 1: " if outer else "Number 7 in the order of time: ")
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0.9996, "99.9 %"),
+        (0.9947, "99.4 %"),
+        (1.0, "100 %"),
+        (0.0191, "1.9 %"),
+        (0.0001, "under 0.1 %"),
+        (0.5, "50 %"),
+    ],
+)
+def test_shares_are_rounded_as_the_cards_do(share: float, text: str) -> None:
+    assert percent(share) == text
+    assert share < 0.01 or cards.units.share(share) == text
+
+
+def test_what_no_table_lists_is_no_operation() -> None:
+    scene = Scene()
+    loop(scene, 4)
+    scene.kernel(2000, 5, "Memset", kind=OpKind.SET)
+    (device,) = diagnose(scene.timeline()).summary["timeline"]["devices"]
+    assert device["ops"] == 16
+
+
+def test_an_annotation_without_a_name_explains_nothing() -> None:
+    scene = Scene()
+    for start in loop(scene, host_us=20_000):
+        scene.annotation(start - 20_000, 19_900, "")
+    diagnosis = diagnose(scene.timeline())
+    assert not any("``" in json.dumps(finding.to_json()) for finding in diagnosis.findings)
+    assert diagnosis.summary["tables"]["annotations"][0]["name"] == "(no name)"
+
+
+def test_copies_of_arrays_that_are_staged_are_told_so() -> None:
+    scene = Scene()
+    for start in loop(scene, host_us=30_000):
+        scene.range(start - 28_000, 20_000, "Transpose::Execute", thread=WORKER)
+        scene.copy(start - 5000, 2000, CopyKind.HOST_TO_DEVICE, 1 << 26)
+    (row,) = diagnose(scene.timeline()).summary["tables"]["copies"]
+    assert row["memory"] == "pageable, staged"

@@ -233,6 +233,22 @@ class TestRecording:
             time += 3100
         assert "100 %" in found(scene)["hidden-in-graphs"].title
 
+    def test_a_host_that_could_not_be_read_is_not_accused_of_having_no_steps(self) -> None:
+        loop(scene := Scene(), marked=False)
+        assert any("step_num" in advice for advice in found(scene)["no-step-markers"].next)
+        scene = Scene()
+        scene.blind = frozenset({"host", "compiles"})
+        for step in range(4):
+            scene.kernel(1000 + 10_000 * step, 2000)
+        findings = found(scene)
+        assert "no-step-markers" not in findings
+        assert not any("Python tracer" in advice for advice in findings["device-idle"].next)
+
+    def test_a_report_with_hardly_a_range_tells_what_drops_them(self) -> None:
+        scene = Scene(source=Source.NSIGHT)
+        scene.range(1000, 500, "sleep", RangeKind.SYSTEM)
+        assert any("nvtx 0.2.11" in advice for advice in found(scene)["no-device-activity"].next)
+
     def test_no_steps(self) -> None:
         scene = Scene()
         loop(scene, marked=False, device_us=20_000, wake_us=10)

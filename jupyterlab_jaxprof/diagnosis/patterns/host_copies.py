@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from jupyterlab_jaxprof.timeline.intervals import Intervals, union_of
 from jupyterlab_jaxprof.timeline.model import CopyKind, HostMemory, OpKind, Source
 
-from ..analysis import Analysis
+from ..analysis import Analysis, is_staged
 from ..finding import Finding, Level
 from ..gaps import Cause, who
 from ..thresholds import DATA_BYTES_PER_STEP, HIDDEN_COPY_SHARE, IDLE_NOTE_SHARE, LEAST_NOTE_SHARE
@@ -145,12 +145,11 @@ def _memory(analysis: Analysis, rows: NDArray[np.intp], to_device: bool) -> tupl
     memory = analysis.timeline.ops.host_memory[rows]
     host = analysis.hosts[analysis.devices[0].process]
     staged_ns = host.staging.total_ns if to_device else 0.0
-    copying = float(analysis.timeline.ops.duration_ns[rows].sum())
     word = "from" if to_device else "to"
     if np.mean(memory == HostMemory.PAGEABLE) > 0.5:
         return f"{word} pageable memory", staged_ns
     if np.mean(memory == HostMemory.PINNED) > 0.5:
-        if to_device and staged_ns > copying:
+        if to_device and is_staged(analysis, rows):
             return "from pageable memory, through a pinned buffer", staged_ns
         if to_device and not staged_ns and _unseen(analysis):
             return "", staged_ns

@@ -43,7 +43,8 @@ def find(analysis: Analysis) -> list[Finding]:
             share=share,
             evidence=[
                 f"Busy: {busy} of {milliseconds(analysis.length_ns)}.",
-                f"What the host did while the device rested: {'; '.join(causes)}.",
+                f"What the host did while {'the devices' if several else 'the device'} rested: "
+                f"{'; '.join(causes)}.",
                 *([_WAITED_BY_US] if analysis.waited_by_us else []),
             ],
             ranges=_largest(analysis),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jupyterlab_jaxprof.timeline.model import OpKind, RangeKind
+from jupyterlab_jaxprof.timeline.model import OpKind, RangeKind, Source
 
 from ..analysis import Analysis
 from ..finding import Finding, Level
@@ -29,6 +29,13 @@ def find(analysis: Analysis) -> list[Finding]:
         *_dropped(analysis),
         *_python_tracer(analysis),
     ]
+
+
+def _few_marks(analysis: Analysis) -> bool:
+    """Whether this is a report of Nsight Systems with hardly any range in it."""
+    timeline = analysis.timeline
+    marked = np.count_nonzero(timeline.ranges.kind != RangeKind.SYSTEM) + len(timeline.steps)
+    return timeline.source is Source.NSIGHT and int(marked) <= 1
 
 
 def _graphs(analysis: Analysis) -> list[Finding]:
@@ -64,7 +71,8 @@ def _graphs(analysis: Analysis) -> list[Finding]:
 
 
 def _no_steps(analysis: Analysis) -> list[Finding]:
-    if analysis.steps is not None or not (analysis.devices or len(analysis.timeline.compiles)):
+    ran = analysis.devices or len(analysis.timeline.compiles) or len(analysis.host.dispatch)
+    if analysis.steps is not None or not ran:
         return []
     if "host" in analysis.timeline.blind:  # they may be marked: the notices tell what could not be read
         return []
@@ -78,7 +86,8 @@ def _no_steps(analysis: Analysis) -> list[Finding]:
             "slow ones, and what repeats in every step.",
             next=[
                 "Mark them: `with jax.profiler.StepTraceAnnotation('train', step_num=i): ...` around each "
-                "step, or run the cell with `%%jaxtrace --steps N`."
+                "step, or run the cell with `%%jaxtrace --steps N`.",
+                "If they are marked: the recorder needs a `step_num`, and cuts a name at a `#`.",
             ],
         )
     ]
@@ -179,6 +188,17 @@ def _no_device(analysis: Analysis) -> list[Finding]:
             ],
             meaning="Compiles, steps and annotations are told as far as they were recorded. What a CPU is "
             "slow at says little about a GPU.",
-            next=["Record on the machine with the accelerator, and let the steps run inside the recording."],
+            next=[
+                "Record on the machine with the accelerator, and let the steps run inside the recording.",
+                *(
+                    [
+                        "If the program marks NVTX ranges and they are missing: the nvtx package from "
+                        "0.2.12 on is "
+                        "silent under nsys before 2025; use a newer nsys, or nvtx 0.2.11."
+                    ]
+                    if _few_marks(analysis)
+                    else []
+                ),
+            ],
         )
     ]
