@@ -139,7 +139,8 @@ def _steps(record: Record) -> Steps | None:
     if steps is None or not steps.get("count"):
         return None
     return Steps(
-        name=printable(str(steps.get("name") or "step")),
+        name=printable(str(steps.get("name") or "step"))
+        + (" (dispatch only)" if steps.get("marks_dispatch") else ""),
         count=int(steps["count"]),
         median=units.duration(steps.get("median_ms")),
         least=units.duration(steps.get("min_ms")),

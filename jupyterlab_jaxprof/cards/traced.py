@@ -47,7 +47,14 @@ def lead(record_findings: Sequence[Data]) -> list[Block]:
 
 def blocks(summary: Data) -> list[Block]:
     """Give the blocks below the card's figures, in order."""
-    parts: tuple[Callable[[Data], Iterator[Block]], ...] = (_timeline, _parts, _devices, _slowest, _tables)
+    parts: tuple[Callable[[Data], Iterator[Block]], ...] = (
+        _timeline,
+        _steps,
+        _parts,
+        _devices,
+        _slowest,
+        _tables,
+    )
     return [block for part in parts for block in part(summary)]
 
 
@@ -61,6 +68,25 @@ def _timeline(summary: Data) -> Iterator[Block]:
     unseen = [BLIND.get(str(name), str(name)) for name in timeline.get("blind") or ()]
     if unseen:
         yield Remark(f"Not seen by the recorder, so nothing is concluded about it: {', '.join(unseen)}.")
+
+
+def _steps(summary: Data) -> Iterator[Block]:
+    """Say what the steps' own times leave out: those of other names, and work that goes on after a marker."""
+    steps: Data = summary.get("steps") or {}
+    others = [
+        f"{units.count(step.get('count'))} × `{_text(step, 'name')}`, "
+        f"median {units.duration(step.get('median_ms'))}"
+        for step in _rows(steps, "others")
+    ]
+    if others:
+        yield Remark(f"Other steps, which the times above are not of: {'; '.join(others[:MAX_ROWS])}.")
+    if steps.get("marks_dispatch"):
+        device_ms = steps.get("device_ms")
+        works = f": they work {units.duration(device_ms)} a step" if device_ms is not None else ""
+        yield Remark(
+            f"The step markers end before the devices' work{works}. The steps' times are of their dispatch "
+            "alone, so neither slow steps nor the parts of a step can be told."
+        )
 
 
 def _parts(summary: Data) -> Iterator[Block]:

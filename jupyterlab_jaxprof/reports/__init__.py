@@ -8,7 +8,7 @@ from __future__ import annotations
 from . import compared
 from .compare import Comparison, compare
 from .doctor import doctor
-from .examine import Examined, devices_of, examine, pattern_ids
+from .examine import Examined, devices_of, examine, headline, pattern_ids
 from .find import ReportError, find
 from .pages import page_of
 from .report import Report, report
@@ -25,6 +25,7 @@ __all__ = [
     "doctor",
     "examine",
     "find",
+    "headline",
     "not_seen",
     "page_of",
     "pattern_ids",

@@ -82,8 +82,13 @@ def _fitted(steps: dict[str, Any]) -> dict[str, Any]:
 
 
 def headline(summary: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Give the one number that a list shows: the median step, else the share that the devices were busy."""
+    """Give the one number that a list shows: the median step, else the share that the devices were busy.
+
+    Of steps whose markers time the dispatch alone it is what the devices work for one.
+    """
     steps: Mapping[str, Any] = summary.get("steps") or {}
+    if steps.get("marks_dispatch") and steps.get("device_ms") is not None:
+        return {"label": "device time a step", "value": steps["device_ms"], "unit": "ms"}
     if steps.get("median_ms") is not None:
         return {"label": "median step", "value": steps["median_ms"], "unit": "ms"}
     busy = (summary.get("timeline") or {}).get("busy_share")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from jupyterlab_jaxprof.captures import Draft, Record, Status, StoreError
-from jupyterlab_jaxprof.reports import Examined
+from jupyterlab_jaxprof.reports import Examined, headline
 
 from . import surroundings
 from .contents import JSON_EVENT_LIMIT, diagnosed, exceeds_json, look_at, read_later
@@ -262,7 +262,7 @@ def summary(outcome: Outcome, examined: Examined | None) -> dict[str, Any]:
         _count_those_that_ended(merged, examined, outcome)
     median = (merged.get("steps") or {}).get("median_ms")
     if median is not None:
-        merged["headline"] = {"label": "median step", "value": median, "unit": "ms"}
+        merged["headline"] = headline(merged)
     elif outcome.wall_ms is not None:
         merged["headline"] = {"label": outcome.wall_label, "value": outcome.wall_ms, "unit": "ms"}
     return {"wall_ms": None, **merged}

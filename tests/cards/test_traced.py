@@ -67,6 +67,23 @@ def test_figures_of_steps_devices_and_tables_are_in_both_forms() -> None:
     assert bundled[MIME_TYPE]["summary"]["tables"]["kernels"][19]["count"] == 6
 
 
+def test_what_the_steps_leave_out_is_said() -> None:
+    whole = summary()
+    whole["steps"] |= {
+        "others": [{"name": "evaluate", "count": 5, "median_ms": 8.4}],
+        "marks_dispatch": True,
+        "device_ms": 7.61,
+        "parts": None,
+        "slowest": None,
+    }
+    bundled = made(summary=whole)
+    for form in (" ".join(bundled["text/plain"].split()), Outline(bundled["text/html"]).text):
+        assert "load_data (dispatch only), median" in form
+        assert "they work 7.61 ms a step" in form
+        assert "Where the time of the median step goes" not in form
+    assert "5 × `evaluate`, median 8.40 ms" in " ".join(bundled["text/plain"].split())
+
+
 def test_what_is_well_is_said_calmly() -> None:
     bundled = made(FINE)
     assert "✓ Nothing wrong: the device was busy 92 % of the time" in bundled["text/plain"]

@@ -13,6 +13,7 @@ from jupyterlab_jaxprof.tracing import contents
 from jupyterlab_jaxprof.tracing.contents import diagnosed, look_at
 from jupyterlab_jaxprof.tracing.surroundings import notices_after
 from jupyterlab_jaxprof.tracing.trace import Outcome, Source, publish, settle, summary
+from tests.support.captures import unpacked
 
 GPU = [{"id": 0, "platform": "gpu", "kind": "NVIDIA H200", "process_index": 0}]
 CPU = [{"id": 0, "platform": "cpu", "kind": "cpu", "process_index": 0}]
@@ -44,6 +45,13 @@ def test_steps_that_a_magic_ran_keep_its_own_times_and_gain_their_parts(real_tra
     other = summary(Outcome(step_name="step", step_durations_ms=durations_ms[:2]), examined)
     assert "parts" not in other["steps"], "these are not the steps of the trace"
     assert [one["name"] for one in other["steps"]["others"]] == ["train_step"]
+
+
+def test_the_headline_of_steps_that_time_their_dispatch_is_the_devices_time():
+    examined, _ = diagnosed([unpacked("small_inputs.xplane.pb")], "run", say=silent)
+    found = summary(Outcome(wall_ms=5.0), examined)
+    assert found["headline"]["label"] == "device time a step"
+    assert found["headline"]["value"] == found["steps"]["device_ms"] > 10 * found["steps"]["median_ms"]
 
 
 def test_a_gpu_trace_without_steps(real_trace):
