@@ -15,6 +15,8 @@ from .sweep_points import Data, peak, points_of, rate, shown
 MAX_SERIES = 6
 MAX_DEVICES = 8
 _LONG = 60
+_EACH = "Memory is of one device: the highest peak of all, and what a program needs on each that it runs on."
+_BEFORE = "Compiled before for several shapes: which program ran isn't known. --fresh compiles it again."
 _NONE = "–"
 
 Cell = Callable[[Data], str]
@@ -27,6 +29,8 @@ def blocks(summary: Data) -> list[Block]:
     unit, each = str(sweep.get("rate_unit") or ""), (sweep.get("devices") or 1) > 1
     drawn = _drawn(series)
     found = [block for one in drawn for block in _series(one, unit, several=len(series) > 1, each=each)]
+    if each and any(point.get("need_bytes") is not None for one in drawn for point in points_of(one)):
+        found.append(Remark(_EACH))
     found += sweep_charts.blocks(drawn, unit)
     hidden = len(series) - len(drawn)
     if hidden > 0:
@@ -52,13 +56,13 @@ def _series(series: Data, unit: str, *, several: bool, each: bool) -> Iterator[B
     points = points_of(series)
     if not points:
         return
-    columns = _columns(points, unit, each)
+    columns = _columns(points, unit, each=each)
     rows = shown(points)
     hidden = len(points) - len(rows)
     yield Table(
         str(series.get("label") or ""),
         [str(series.get("along") or "value"), *(title for title, _ in columns)],
-        _noted_once([_row(points[number], [cell for _, cell in columns]) for number in rows]),
+        _noted_once([_row(points[number], columns) for number in rows]),
         f"and {units.count(hidden, 'more value')} between these: see capture.json" if hidden else "",
     )
     verdict = str(series.get("verdict") or "")
@@ -66,7 +70,7 @@ def _series(series: Data, unit: str, *, several: bool, each: bool) -> Iterator[B
         yield Remark(f"{verdict[:1].upper()}{verdict[1:]}.")
 
 
-def _columns(points: Sequence[Data], unit: str, each: bool) -> list[tuple[str, Cell]]:
+def _columns(points: Sequence[Data], unit: str, *, each: bool) -> list[tuple[str, Cell]]:
     """Give the columns that have something to tell; `each` where there are several devices."""
 
     def any_has(key: str) -> bool:
@@ -82,10 +86,9 @@ def _columns(points: Sequence[Data], unit: str, each: bool) -> list[tuple[str, C
     if any(point.get("cache_read_ms") for point in points):
         columns.append(("read from disk", lambda point: _positive(point.get("cache_read_ms"))))
     if any_has("peak_bytes"):
-        columns.append(("highest peak of a device" if each else "peak memory", peak))
+        columns.append(("highest peak" if each else "peak memory", peak))
     if any_has("need_bytes"):
-        title = "largest program, on each device" if each else "largest program"
-        columns.append((title, lambda point: units.size(point.get("need_bytes"))))
+        columns.append(("largest program", _need))
     return columns
 
 
@@ -97,18 +100,20 @@ def _noted_once(rows: Sequence[Row]) -> list[Row]:
     ]
 
 
-def _row(point: Data, cells: Sequence[Cell]) -> Row:
+def _row(point: Data, columns: Sequence[tuple[str, Cell]]) -> Row:
     ending = str(point.get("ending") or "ok")
     knee = " ◂ knee" if point.get("knee") else ""
     notes = [f"{ending}: {point.get('error') or ''}".removesuffix(": ")] if ending != "ok" else []
     notes += [str(point[key]) for key in ("hint", "stopped") if point.get(key)]
+    if point.get("compiled_before") and point.get("need_bytes") is None and (_need in dict(columns).values()):
+        notes.append(_BEFORE)
     doubts = [str(doubt) for doubt in point.get("doubts") or [] if doubt]
     notes += [f"Doubtful: {', '.join(doubts)}."] if doubts else []
     peaks: Sequence[Data] = [one for one in point.get("peaks") or [] if one]
     if peaks:
         told = [f"{one.get('device')} {peak(one)}" for one in peaks[:MAX_DEVICES]]
         notes.append(", ".join([*told, *(["…"] if len(peaks) > MAX_DEVICES else [])]))
-    return Row([f"{point.get('value')}{knee}", *(cell(point) for cell in cells)], " ".join(notes))
+    return Row([f"{point.get('value')}{knee}", *(cell(point) for _, cell in columns)], " ".join(notes))
 
 
 def _quartiles(point: Data) -> str:
@@ -121,6 +126,10 @@ def _quartiles(point: Data) -> str:
 def _compiling(point: Data) -> str:
     """Write the time of compiling, or that JAX's programs had been compiled before."""
     return "before" if point.get("compiled_before") else _positive(point.get("compiling_ms"))
+
+
+def _need(point: Data) -> str:
+    return units.size(point.get("need_bytes"))
 
 
 def _positive(value: float | None) -> str:

@@ -63,7 +63,7 @@ def _drawn(series: Sequence[Data], quantity: _Quantity, *, small: bool = False) 
         yield Comparison(quantity.title, rows)
     for one in series:
         if one not in few and any(quantity.of(point) for point in points_of(one)):
-            yield _curve(one, quantity, most)
+            yield _curve(one, quantity, most, with_knee=not small)
 
 
 def _row_label(series: Data, point: Data) -> str:
@@ -71,14 +71,14 @@ def _row_label(series: Data, point: Data) -> str:
     return f"{series.get('label')}, {label}" if series.get("label") else label
 
 
-def _curve(series: Data, quantity: _Quantity, most: float) -> Curve:
+def _curve(series: Data, quantity: _Quantity, most: float, *, with_knee: bool) -> Curve:
     points = points_of(series)
     width = -(-len(points) // MAX_COLUMNS)
     groups = [points[start : start + width] for start in range(0, len(points), width)]
     highest = max(points, key=quantity.of)
     title = f"{quantity.title}, {series.get('label')}" if series.get("label") else quantity.title
     knee = next((number for number, point in enumerate(points) if point.get("knee")), None)
-    stretch = () if knee is None else (Stretch("from the knee on", knee / len(points), 1.0),)
+    stretch = () if knee is None or not with_knee else (Stretch("from the knee on", knee / len(points), 1.0),)
     return Curve(
         title,
         f"highest {quantity.write(highest)}, at {name(series, highest)}",

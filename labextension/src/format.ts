@@ -9,6 +9,8 @@ const TIME_UNITS: [string, number, number][] = [
   ['ms', 1, 1000],
   ['s', 1e-3, 60]
 ];
+/** Numbers from here on are written with an exponent. */
+const UNCOUNTED = 1e9;
 const SIZE_UNITS = ['kB', 'MB', 'GB', 'TB', 'PB'];
 
 type Value = number | null | undefined;
@@ -96,7 +98,12 @@ export function formatQuantity(value: Value, quantityUnit: string): string {
     case 'percent':
       return formatPercent(value);
     default:
-      return quantityUnit ? unit(count(value), quantityUnit) : count(value);
+      return quantityUnit
+        ? unit(
+            quantityUnit.endsWith('/s') ? rate(value) : count(value),
+            quantityUnit
+          )
+        : count(value);
   }
 }
 
@@ -140,10 +147,22 @@ function isFinite(value: Value): value is number {
   return Number.isFinite(value);
 }
 
+/** How many a second, with an exponent where nobody counts digits: '3.83e12'. */
+function rate(value: Value): string {
+  if (!isFinite(value) || Math.abs(value) < UNCOUNTED) {
+    return count(value);
+  }
+  const [mantissa, exponent] = significant(value).toExponential(2).split('e');
+  return `${mantissa}e${Number(exponent)}`;
+}
+
 /** A number with thousands set apart. */
 function count(value: Value): string {
   if (!isFinite(value)) {
     return NONE;
+  }
+  if (Math.abs(value) >= UNCOUNTED ** 2) {
+    return rate(value);
   }
   return Number.isInteger(value) || significant(Math.abs(value)) >= 1000
     ? Number(fixed(value, 0)).toLocaleString('en-US')

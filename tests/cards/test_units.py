@@ -65,6 +65,7 @@ def test_shares_of_whole_tenths_are_written_as_they_are() -> None:
     [
         (1.5, "ms", "1.50 ms"), (12.0, "us", "12.0 µs"), (3, "ns", "3.00 ns"), (2, "s", "2.00 s"),
         (1e6, "bytes", "1.00 MB"), (50, "percent", "50 %"), (1234, "examples/s", "1,234 examples/s"),
+        (3.83e12, "n/s", "3.83e12 n/s"), (1e300, "n/s", "1.00e300 n/s"), (1e300, "n", "1.00e300 n"),
         (1.23456, "", "1.23"), (None, "ms", "–"), (None, "x", "– x"),
     ],
 )  # fmt: skip

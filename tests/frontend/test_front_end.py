@@ -49,8 +49,8 @@ def test_numbers_read_as_on_cards() -> None:
         "s": [59.7, 59.96, 1e-4],
         "bytes": [*numbers(BYTES), *(int(tie * 1000) for tie in ties), None],
         "percent": [*numbers(PERCENTS), *(tie / 8 for tie in ties), None],
-        "GB/s": [*numbers(COUNTS), *ties, None],
-        "": numbers(COUNTS),
+        "GB/s": [*numbers(COUNTS), *ties, None, 999_999_999, 1e9, 3.825e12, 1e300],
+        "": [*numbers(COUNTS), 9e17, 1e18, 1e300],
     }
     table = [(value, unit) for unit, column in values.items() for value in column]
     ours = written([["formatQuantity", value, unit] for value, unit in table])
