@@ -78,8 +78,8 @@ def _no_ratio(sides: list[dict[str, Any] | None]) -> str:
         side for side, one in zip(("before", "after"), (first, second), strict=True) if one["marks_dispatch"]
     ]
     if early:
-        where = early[0] if len(early) == 1 else "of both"
-        return f"the step markers {where} end before the devices' work does, so they time its dispatch alone"
+        where = f"of the one {early[0]}" if len(early) == 1 else "of both"
+        return f"the step markers {where} end ahead of the devices' work, so they time its dispatch alone"
     if not first["median_ms"] or second["median_ms"] is None:
         return "the steps took no time"
     return ""

@@ -60,10 +60,11 @@ def blocks(comparison: Comparison) -> list[Block]:
 def _title(comparison: Comparison) -> str:
     before, after = _name(comparison.before), _name(comparison.after)
     if before == after:
-        before, after = (
-            f"{_name(one)} ({units.moment(one.record.created)})"
-            for one in (comparison.before, comparison.after)
-        )
+        reports = comparison.before, comparison.after
+        moments = [units.moment(one.record.created) for one in reports]
+        if moments[0] == moments[1]:
+            moments = [one.record.id or str(one.path) for one in reports]
+        before, after = (f"{before} ({printable(moment)})" for moment in moments)
     return f"{before} → {after}"
 
 

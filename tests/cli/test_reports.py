@@ -9,7 +9,8 @@ import pytest
 
 from jupyterlab_jaxprof.captures import Record, Status, Store
 from jupyterlab_jaxprof.captures.shapes import FINDING, SUMMARY, misfit
-from jupyterlab_jaxprof.cards import Paper
+from jupyterlab_jaxprof.cards import Paper, units
+from jupyterlab_jaxprof.diagnosis.units import percent
 from jupyterlab_jaxprof.reports import ReportError, compare, compared, examine, pattern_ids, report
 from tests.cards.test_cards import Outline
 from tests.cli.conftest import add_diagnosed, add_timing, add_trace
@@ -68,12 +69,33 @@ def test_a_capture_of_the_store_is_found_by_name_and_identifier(store: Store) ->
     assert store.get(newest).findings == (), "a report changes nothing"
 
 
+def test_findings_and_cards_round_shares_alike() -> None:
+    """The diagnosis can't import the cards, so that each has the rule."""
+    for share in (
+        0.0,
+        0.0005,
+        0.0096,
+        0.00961,
+        0.0449,
+        0.0996,
+        0.5049,
+        0.98999,
+        0.9901,
+        0.99651,
+        0.99999,
+        1.0,
+    ):
+        assert units.share(share) == percent(share)
+
+
 def test_the_capture_before_and_one_whose_name_looks_like_a_path(store: Store) -> None:
     first, second, tilde = (add_diagnosed(store, name) for name in ("a/b", "a/b", "a/b~1"))
     assert report(store, "a/b").record.id == second
     assert report(store, "a/b~1").record.id == tilde, "a name that is there is meant before any other"
     store.delete(tilde)
     assert report(store, "a/b~1").record.id == first
+    title = compared.text(compare(store, "a/b~1", "a/b")).splitlines()[0]
+    assert title == f"a/b ({first}) → a/b ({second})"
     with pytest.raises(ReportError, match=r"only 2 captures called 'a/b', so none is a/b~2"):
         report(store, "a/b~2")
     with pytest.raises(ReportError, match="Both are"):
@@ -212,7 +234,7 @@ def test_without_steps_whole_traces_are_compared_and_it_is_said(store: Store) ->
 @pytest.mark.parametrize(
     ("before", "after", "reason"),
     [
-        ("small_inputs.xplane.pb", "memory_moderate.xplane.pb", "end before the devices' work does"),
+        ("small_inputs.xplane.pb", "memory_moderate.xplane.pb", "end ahead of the devices' work"),
         ("pause_between_phases.xplane.pb", "one_slow_step.xplane.pb", "no more than the median of these"),
     ],
 )
@@ -223,7 +245,7 @@ def test_no_verdict_is_given_on_what_was_not_measured_alike(
     assert found.steps["verdict"] == "unknown"
     assert reason in found.steps["reason"]
     assert reason in " ".join(compared.text(found).split())
-    assert (found.steps["ratio"] is None) == ("end before" in reason)
+    assert (found.steps["ratio"] is None) == ("end ahead" in reason)
 
 
 def test_steps_of_one_name_are_compared_and_all_steps_share_the_kernels(store: Store) -> None:
