@@ -27,6 +27,8 @@ from IPython.core.error import UsageError
 
 #: Waiting for less is not told: an idle device answers in microseconds, on a busy machine in milliseconds.
 _WORTH_TELLING_NS = 100_000_000
+#: When whoever waits is told why.
+_PATIENCE_NS = 1_000_000_000
 #: What a look at one live array takes, about; and at none.
 _SCAN_NS, _LEAST_SCAN_NS = 300, 2_000
 #: Fences that take more than this multiple of their time on an idle device have waited for something.
@@ -95,9 +97,15 @@ class Barrier:
             return time.perf_counter_ns()
         return held_ns if fenced_ns - held_ns <= _IDLE_SPREAD * self._idle_ns else fenced_ns
 
-    def drain(self) -> list[str]:
-        """Wait for what earlier cells left running. Returns sentences about it, if it was much."""
+    def drain(self, waiting: Callable[[], None] | None = None) -> list[str]:
+        """Wait for what earlier cells left running. Returns sentences about it, if it was much.
+
+        `waiting` is called once when that takes longer than a second; with it, an interrupt ends the wait at
+        once.
+        """
         began_ns = time.perf_counter_ns()
+        if waiting is not None:
+            self._look_on(waiting)
         notices: list[str] = []
         errors: list[Exception] = []
         try:
@@ -116,13 +124,25 @@ class Barrier:
         if waited_ns > _WORTH_TELLING_NS:
             notices.append(
                 "Before this cell started, work that an earlier cell had left running took "
-                f"{waited_ns / 1e6:,.0f} ms to end. It is not part of what was measured."
+                f"{waited_ns / 1e9:,.1f} s to end. It is not part of what was measured."
             )
         idle_ns = time.perf_counter_ns()
         with contextlib.suppress(Exception):  # the same failure, which has been told
             self._fence()
         self._idle_ns = time.perf_counter_ns() - idle_ns
         return notices
+
+    def _look_on(self, waiting: Callable[[], None]) -> None:
+        """Look again and again until all that was enqueued has ended: JAX's own waits hear no interrupt."""
+        began_ns = time.perf_counter_ns()
+        tell: Callable[[], None] | None = waiting
+        for array in [*self._enqueue_fences(), *self._jax.live_arrays()]:
+            while _is_pending(array):
+                waited_ns = time.perf_counter_ns() - began_ns
+                if tell is not None and waited_ns > _PATIENCE_NS:
+                    tell()
+                    tell = None
+                time.sleep(0.0002 if waited_ns < _WORTH_TELLING_NS else 0.02)
 
     def is_busy(self) -> bool:
         """Whether a device still works on what was enqueued; waits 0.1 s at most to tell."""

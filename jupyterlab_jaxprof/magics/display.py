@@ -10,6 +10,7 @@ from IPython.display import display
 
 from jupyterlab_jaxprof import cards
 from jupyterlab_jaxprof.captures import Record, Status
+from jupyterlab_jaxprof.cell import Barrier
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -73,3 +74,24 @@ class Display:
             self._handle = display(bundle, raw=True, display_id=True)
         else:
             display(bundle, raw=True)
+
+
+def wait_for_leftovers(display: Display) -> list[str]:
+    """Wait for what earlier cells left running on the devices, before anything is measured.
+
+    Whoever waits for longer is told why. Returns sentences about it, if it was much; after an interrupt it is
+    said that nothing was measured.
+    """
+    __tracebackhide__ = True
+    try:
+        return Barrier().drain(
+            lambda: display.say(
+                "Waiting for work that an earlier cell left running on the devices (an interrupt ends it)."
+            )
+        )
+    except KeyboardInterrupt:
+        display.complain(
+            "Interrupted while it waited for work that an earlier cell had left running on the devices. This "
+            "cell has not run: nothing was measured, and nothing is kept."
+        )
+        raise

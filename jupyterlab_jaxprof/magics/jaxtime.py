@@ -17,7 +17,7 @@ from jupyterlab_jaxprof.tracing import Trace, trace_environment
 from jupyterlab_jaxprof.tracing.interrupts import HeldInterrupts
 
 from .arguments import asks_for_help, usage_error
-from .display import Display
+from .display import Display, wait_for_leftovers
 from .inputs import default_name
 from .jaxtime_arguments import HELP, Arguments, line_asks_for_help, parse, parse_line
 from .jaxtime_compare import KIND, compare, find
@@ -74,6 +74,7 @@ async def _time(shell: InteractiveShell, cell: Cell, arguments: Arguments) -> ob
     name = arguments.name or default_name(shell)
     others, draft = _begin(arguments, name)
     with draft or nullcontext():
+        notices = wait_for_leftovers(display)
         result = await measure(
             CellBody(cell),
             name,
@@ -82,6 +83,7 @@ async def _time(shell: InteractiveShell, cell: Cell, arguments: Arguments) -> ob
             memory=arguments.memory,
             names=cell.names,
         )
+        result.notices[:0] = notices
         if Trace.running is not None:
             result.notices.append(
                 f"The trace '{Trace.running.name}' was running meanwhile, which slows what is measured."

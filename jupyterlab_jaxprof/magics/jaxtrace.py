@@ -25,7 +25,7 @@ from jupyterlab_jaxprof.tracing.interrupts import HeldInterrupts
 from jupyterlab_jaxprof.tracing.remote import RemoteError, RemoteTrace, parse_targets, remote_options
 
 from .arguments import asks_for_help, usage_error
-from .display import Display
+from .display import Display, wait_for_leftovers
 from .inputs import default_name, inputs
 from .jaxtrace_arguments import HELP, Arguments, parse
 
@@ -48,11 +48,11 @@ async def cell_magic(shell: InteractiveShell, line: str, body: str) -> object:
         return await _cell_and_remote(shell, arguments, line, body)
     with _sentences("%%jaxtrace"):
         Trace.check_free()
-        barrier = _barrier("%%jaxtrace")
+        _barrier("%%jaxtrace")
         options = profile_options(arguments.profiler_options)
     cell = Cell.from_magic(shell, "jaxtrace", line, body)
-    notices = barrier.drain()
     display = Display(shell, show_card=arguments.show_card)
+    notices = wait_for_leftovers(display)
     with _sentences("%%jaxtrace"):
         trace = Trace(_begin(shell, arguments), options, until="its cell ends", perfetto=arguments.perfetto)
     if arguments.steps is not None and options.host_tracer_level == 0:
@@ -228,9 +228,9 @@ def _start(shell: InteractiveShell, line: str) -> None:
         )
     with _sentences("%jaxtrace start"):
         Trace.check_free()
-        barrier = _barrier("%jaxtrace start")
+        _barrier("%jaxtrace start")
         options = profile_options(arguments.profiler_options)
-        notices = barrier.drain()  # minutes, maybe: whoever waits can interrupt
+    notices = wait_for_leftovers(Display(shell, show_card=False))
     with _sentences("%jaxtrace start"), HeldInterrupts() as held:
         trace = Trace(_begin(shell, arguments), options, until="%jaxtrace stop", perfetto=arguments.perfetto)
         trace.start()

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import re
 import shutil
+import signal
+import threading
 import traceback
 import weakref
 
@@ -13,8 +16,10 @@ import jax.numpy as jnp
 import pytest
 
 from jupyterlab_jaxprof.captures import Record, Status
+from jupyterlab_jaxprof.cell import barrier
 from jupyterlab_jaxprof.magics.jaxtime import autotunes
 from tests.magics.conftest import newest, records
+from tests.support.versions import enqueues_after_failures
 
 SETUP = """
 import jax, jax.numpy as jnp, numpy as np
@@ -335,3 +340,24 @@ def test_a_measurement_in_a_repeat_keeps_no_record(shell, store):
     assert shell.names["inner"].cached.count == 2
     shell.run("%jaxtime step(x);")  # and after it as before
     assert len(records(store)) == 4
+
+
+@enqueues_after_failures
+def test_the_wait_for_an_earlier_cell_is_told_and_can_be_interrupted(shell, store, monkeypatch):
+    monkeypatch.setattr(barrier, "_PATIENCE_NS", 50_000_000)
+    shell.run("work = jax.jit(lambda x, n: jax.lax.fori_loop(0, n, lambda _, c: (c @ c) * 1e-3, x))")
+    shell.run("x = jnp.ones((500, 500)); work(x, 1).block_until_ready();")
+    shell.run("left = work(x, 400)")
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    outcome = shell.run("%%jaxtime\nruns.append(1)")
+    timer.join()
+    assert isinstance(outcome.error, KeyboardInterrupt)
+    assert "Waiting for work that an earlier cell left running" in outcome.text
+    assert "This cell has not run: nothing was measured" in outcome.text
+    assert "jupyterlab_jaxprof" not in outcome.text
+    assert shell.names["runs"] == []
+    assert records(store) == []
+    shell.run("%%jaxtime\n1;")  # waits until it ends
+    (notice,) = newest(store).notices
+    assert re.search(r"work that an earlier cell had left running took [\d.,]+ s to end", notice)
