@@ -67,7 +67,7 @@ def _drawn(series: Sequence[Data], quantity: _Quantity, *, small: bool = False) 
 
 
 def _row_label(series: Data, point: Data) -> str:
-    label = name(series, point) + (" ◂ knee" if point.get("knee") else "")
+    label = name(series, point) + (" ◂" if point.get("knee") else "")
     return f"{series.get('label')}, {label}" if series.get("label") else label
 
 

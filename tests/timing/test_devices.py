@@ -84,7 +84,7 @@ result = SweepResult("devices", ["at"], "", "", 4)
 axis = Axis("at", range(4), [str(device) for device in devices])
 sweep = Sweep(Body(), names, [axis], timing.Plan(repeats=2), fresh=True, begun=lambda *_: None, failed=print)
 asyncio.run(sweep.run(result))
-assert [point.ending for point in result.points] == ["ok"] * 4
+assert ([point.ending for point in result.points], result.devices) == (["ok"] * 4, 4)
 assert all(point.need_bytes and not point.peaks for point in result.points)
 assert names == {}
 print("all of it")
