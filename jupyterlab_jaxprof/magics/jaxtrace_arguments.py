@@ -102,6 +102,10 @@ def parse(magic: str, line: str) -> Arguments:
         remote=values.remote or "",
         duration_ms=values.duration_ms,
     )
+    if "#" in arguments.step_name:
+        raise usage_error(
+            magic, "--step-name can't hold '#': JAX's profiler takes what follows it for other data."
+        )
     _check_remote(magic, arguments)
     return arguments
 

@@ -61,6 +61,7 @@ def test_what_is_read(line, expected):
         ("--dir ' '", "it takes a directory, not an empty text"),
         ("--save=", "the name of a variable, not an empty text"),
         ("--step-name ''", "a name for the steps, not an empty text"),
+        ("--steps 2 --step-name 'a#1'", "--step-name can't hold '#'"),
         ("--remote ''", "localhost:9012, not an empty text"),
         ("--save 1x", "can't be one"),
         ("--save class", "can't be one"),
