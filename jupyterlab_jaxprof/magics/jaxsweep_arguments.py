@@ -45,8 +45,9 @@ batch=  the values, parted by commas: Python expressions, evaluated where the ce
 
 What is told
   --rate EXPR           what a call works on, such as batch or batch*length: tells items a second,
-                        and the knee: the smallest value that reaches 90 % of the best rate,
-                        with values of twice as much measured. Evaluated after each value's first run
+                        and the knee: the smallest value that reaches 90 % of the best rate
+                        (values of twice as much must have been measured, too). It is
+                        evaluated after each value's first run
   --by NAME             one series for each value of NAME, along all other names; default: along the
                         first name, one series for each combination of the others
   --fresh               empty JAX's caches before each value (jax.clear_caches), so that each
