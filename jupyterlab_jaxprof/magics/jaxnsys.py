@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import inspect
+import linecache
 import shutil
 import sys
 from collections.abc import Generator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "cell_magic", "line_magic"]
 
 _MAGIC = "%%nsys"
+#: Each nsys that could not start a program, by its path and the time of its file.
+_broken: set[tuple[Path, int]] = set()
 #: The set-up cells of each shell: their Python texts by what tells them apart, in the order they first ran.
 _set_up: WeakKeyDictionary[InteractiveShell, dict[str, str]] = WeakKeyDictionary()
 
@@ -49,34 +53,50 @@ async def cell_magic(shell: InteractiveShell, line: str, body: str) -> object:
     cell = Cell.from_magic(shell, "nsys", line, body)
     if arguments.set_up:
         return await _run_here(shell, cell, arguments)
-    installation = _installation()
+    candidates = _candidates()
     _check_gpu_metrics(arguments)
     display = Display(shell, show_card=arguments.show_card)
     display.say("Looking for what the cell needs ...")
     notices = Barrier().drain() if backend_has_started() else []  # the devices are to be the cell's alone
     with _sentences():
-        planned = plan(
-            shell.user_ns,
-            list(cell.nodes),
-            sources=Sources.from_shell(shell),
-            options=_options(shell, arguments),
-        )
+        options = _options(shell, arguments)
+        planned = plan(shell.user_ns, list(cell.nodes), sources=Sources.from_shell(shell), options=options)
+        notices += _rebound(planned, arguments)
+        result = _first_that_works(shell, candidates, planned, cell, arguments, notices, display)
+    _bring_back(shell, result, planned, arguments)
+    _show(shell, result, arguments, display)
+    return _conclude(shell, result)
+
+
+def _first_that_works(
+    shell: InteractiveShell,
+    candidates: list[nsys.Installation],
+    planned: Plan,
+    cell: Cell,
+    arguments: Arguments,
+    notices: list[str],
+    display: Display,
+) -> Result:
+    """Run the cell under the first nsys that starts it; those that do not are remembered, and told."""
+    told = list(notices)
+    while True:
+        installation = candidates.pop(0)
         with _begin(shell, arguments) as draft:
             run = Run(draft, installation, say=display.say, write=_write)
             chosen = flags(installation, arguments.wishes, run.output)
-            chosen = Flags(chosen.arguments, (*notices, *chosen.notices, *_rebound(planned, arguments)))
-            result = _capture(run, planned, cell, arguments, chosen)
-    _bring_back(shell, result, planned, arguments)
-    _show(shell, result, arguments, display)
-    return _conclude(shell, result, arguments)
+            result = _capture(
+                run, planned, cell, arguments, Flags(chosen.arguments, (*told, *chosen.notices))
+            )
+        if not result.is_nsys_broken or not candidates:
+            return result
+        _broken.add(_state(installation))
+        told.append(f"Another nsys was used ({candidates[0].path}). {result.outcome.reason}")
 
 
 def _capture(run: Run, planned: Plan, cell: Cell, arguments: Arguments, chosen: Flags) -> Result:
     cache, problem = jax_cache(Store.default().root)
     if problem:
         chosen = Flags(chosen.arguments, (*chosen.notices, problem))
-    import linecache
-
     program = Program(
         codes=cell.codes,
         filename=cell.filename,
@@ -101,7 +121,7 @@ def _show(shell: InteractiveShell, result: Result, arguments: Arguments, display
     display.card(record, directory, in_store=not arguments.directory)
 
 
-def _conclude(shell: InteractiveShell, result: Result, arguments: Arguments) -> object:
+def _conclude(shell: InteractiveShell, result: Result) -> object:
     """Raise what the body raised, or the user's interrupt."""
     __tracebackhide__ = True
     error = result.ran.error
@@ -176,15 +196,23 @@ def _options(shell: InteractiveShell, arguments: Arguments) -> Options:
     )
 
 
-def _installation() -> nsys.Installation:
-    found = nsys.best()
-    if found is None:
+def _candidates() -> list[nsys.Installation]:
+    """Give every nsys that may be used, the best first; those that failed before if there is no other."""
+    found = list(nsys.installations())
+    usable = [one for one in found if one.usable]
+    if not found:
         raise usage_error(
             _MAGIC, f"there is no nsys (NVIDIA Nsight Systems) on this machine. {nsys.HOW_TO_GET}"
         )
-    if not found.usable:
-        raise usage_error(_MAGIC, f"{found.problem} {nsys.HOW_TO_GET}")
-    return found
+    if not usable:
+        raise usage_error(_MAGIC, f"{found[0].problem} {nsys.HOW_TO_GET}")
+    return [one for one in usable if _state(one) not in _broken] or usable
+
+
+def _state(installation: nsys.Installation) -> tuple[Path, int]:
+    with contextlib.suppress(OSError):
+        return installation.path, installation.path.stat().st_mtime_ns
+    return installation.path, 0
 
 
 def _check_gpu_metrics(arguments: Arguments) -> None:

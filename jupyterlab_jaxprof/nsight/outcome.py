@@ -59,7 +59,13 @@ def _troubles(
             Status.INTERRUPTED,
             f"Interrupted in step {len(ran.durations_ms)} (counted from 0); the report ends there.",
         )
-    if ran.stuck:
+    if ran.hung:
+        yield (
+            failed,
+            f"The cell has run, but nsys did not stop recording within {session.STOP_TIMEOUT_S:.0f} s and "
+            "was ended. Sampling the CPU (--sample) hangs so where the system forbids it; leave it out.",
+        )
+    elif ran.stuck:
         yield failed, "The cell ignored the interrupt and was ended; the report holds what nsys had by then."
     yield from _of_program(ran, installation, work)
     if gathered.problem:
@@ -89,7 +95,7 @@ def _of_program(ran: Ran, installation: Installation, work: Path) -> Iterator[tu
             "value": " when its value was shown",
         }.get(error["stage"], "")
         yield Status.FAILED, f"The cell raised {what}{where}."
-    elif ran.done is None and not ran.stuck and not ran.interrupted:
+    elif ran.done is None and not ran.stuck and not ran.interrupted and not ran.hung:
         yield Status.FAILED, _ended_early(ran, installation, work)
 
 

@@ -27,7 +27,7 @@ from .carry import Plan
 from .flags import Flags
 from .gather import Gathered, gather
 from .outcome import judge
-from .session import Ran, Session
+from .session import Phase, Ran, Session
 from .surroundings import environments
 
 #: nsys makes sockets below its temporary directory, whose paths may have some 100 characters.
@@ -60,6 +60,13 @@ class Result:
     interrupted: bool = False
     """Whether a Ctrl-C came at any time."""
     directory: Path | None = None
+
+    @property
+    def is_nsys_broken(self) -> bool:
+        """Whether nsys ended before it had started the program: another one may do better."""
+        ran = self.ran
+        stopped = ran.interrupted or ran.timed_out or ran.guardian_killed
+        return self.record is None and ran.phase is Phase.START and not stopped
 
 
 class Run:

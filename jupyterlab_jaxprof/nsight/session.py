@@ -28,6 +28,10 @@ from . import guardian
 START_TIMEOUT_S = 90.0
 #: How long an interrupted program has to end its step, then nsys to stop it, before the next means.
 GRACE_S = 10.0
+#: How long nsys has to stop recording; half a minute is usual where the body has left processes running.
+STOP_TIMEOUT_S = 120.0
+#: How long it has to write the report once the program was killed, before all is ended.
+LAST_S = 120.0
 _TURN_S = 0.1
 _LINGER_S = 2.0
 _MOST_SAID = 400
@@ -74,6 +78,8 @@ class Ran:
     """The program never gave a sign of life."""
     nsys_status: int | None = None
     nsys_failure: str = ""
+    hung: bool = False
+    """nsys never stopped recording."""
     guardian_killed: bool = False
     left_behind: int = 0
     no_nvtx: str = ""
@@ -114,6 +120,7 @@ class Session:
         self._ran = Ran()
         self._pid = 0
         self._mark = ""
+        self._stopping_s = 0.0
         self._guardian: subprocess.Popen[bytes] | None = None
 
     def run(
@@ -175,12 +182,22 @@ class Session:
                 if self._ran.phase is Phase.START and now_s - started_s > START_TIMEOUT_S:
                     self._ran.timed_out = True
                     return
+                if self._hangs(now_s):
+                    interrupts.use_means(now_s)
                 if not interrupts.obey(held.count, now_s):
                     return
                 if process.poll() is not None and not ready:
                     ended_s = ended_s or now_s
                     if now_s - ended_s > _LINGER_S:  # somebody holds a pipe open
                         return
+
+    def _hangs(self, now_s: float) -> bool:
+        """Tell, once, that nsys has not stopped recording in time."""
+        stopping = self._stopping_s and self._ran.phase is Phase.CAPTURE
+        if not stopping or self._ran.hung or now_s - self._stopping_s <= STOP_TIMEOUT_S:
+            return False
+        self._ran.hung = True
+        return True
 
     def _on_event(self, line: str) -> None:
         try:
@@ -202,6 +219,7 @@ class Session:
             case "step":
                 ran.durations_ms.append(event["duration_ms"])
             case "stop":  # takes a second; with processes that the body left running, half a minute
+                self._stopping_s = time.monotonic()
                 self._say("Stopping to record ...")
             case "captured":
                 ran.captured = True
@@ -308,7 +326,7 @@ class _Interrupts:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._obeyed = 0
-        self._means: list[Callable[[], None]] = []
+        self._means: list[Callable[[], None] | None] = []
         self._next_s = 0.0
 
     def obey(self, count: int, now_s: float) -> bool:
@@ -325,17 +343,25 @@ class _Interrupts:
                     "Interrupted: the report so far is being written. Interrupt again to give it up ..."
                 )
                 session.interrupt_program()
-                self._means = [session.interrupt_nsys, session.kill_program]
-                self._next_s = now_s + GRACE_S
+                self.use_means(now_s + GRACE_S)
             else:
                 session.say("The report is being written. Interrupt again to give it up ...")
         if self._means and now_s > self._next_s:
             if session.phase is Phase.IMPORT:
                 self._means = []
                 return True
-            self._means.pop(0)()
-            self._next_s = now_s + GRACE_S
+            means = self._means.pop(0)
+            if means is None:
+                return False
+            means()
+            self._next_s = now_s + (LAST_S if self._means == [None] else GRACE_S)
         return True
+
+    def use_means(self, from_s: float) -> None:
+        """From then on, make nsys stop, end the program that does not, and at last end all."""
+        session = self._session
+        self._means = self._means or [session.interrupt_nsys, session.kill_program, None]
+        self._next_s = from_s
 
 
 class _Lines:

@@ -24,6 +24,7 @@ def stand_in(folder: Path, profile: str, *, layout: str = "bin") -> Path:
     script.write_text(
         f"""#!/bin/bash
 real={REAL}
+PATH=$PATH:/usr/bin:/bin
 if [ "$1" = --version ]; then echo "NVIDIA Nsight Systems version 2099.1.1"; exit; fi
 if [ "$1" = profile ] && [ "$2" != --help ]; then
 {profile}
@@ -36,9 +37,9 @@ exec $real "$@"
 
 
 @contextmanager
-def on_path(directory: Path):
+def on_path(directory: Path, *, alone: bool = False):
     before = os.environ["PATH"]
-    os.environ["PATH"] = f"{directory}{os.pathsep}{before}"
+    os.environ["PATH"] = str(directory) if alone else f"{directory}{os.pathsep}{before}"
     try:
         yield
     finally:

@@ -14,6 +14,7 @@ import pytest
 
 from jupyterlab_jaxprof import timeline
 from jupyterlab_jaxprof.captures import Status, Store
+from jupyterlab_jaxprof.magics import jaxnsys
 from jupyterlab_jaxprof.nsight import session
 from jupyterlab_jaxprof.timeline.nsight_export import exported
 from tests.nsight.stand_ins import MARK, REAL, assert_nothing_left, on_path, pids, stand_in
@@ -259,6 +260,17 @@ SILENT = {
         "could not start its agent",
     ),
     "ended": ("echo 'unrecognised option'; exit 0", "ended before it started the program. It said: 'unrecog"),
+    "never stops": (
+        """events=${@: -4:1}
+        echo '{"event": "start", "pid": '$$'}' >&$events
+        echo '{"event": "ready", "notices": [], "environment": {}}' >&$events
+        echo '{"event": "capture"}' >&$events
+        echo '{"event": "step", "number": 0, "duration_ms": 1}' >&$events
+        echo '{"event": "stop"}' >&$events
+        trap '' INT
+        while true; do sleep 1; done""",
+        "nsys did not stop recording within 1 s",
+    ),
     "hangs": ("exec sleep 600", "did not start the program within 1 s"),
     "full disk": (
         '$real "$@"; rm -f $TMPDIR/*.qdstrm $TMPDIR/../*.qdstrm $TMPDIR/../*.nsys-rep; '
@@ -271,16 +283,29 @@ SILENT = {
 @pytest.mark.parametrize("name", SILENT)
 def test_what_fails_silently_is_told(notebook, tmp_path, monkeypatch, name):
     script, said = SILENT[name]
-    if name == "hangs":
-        monkeypatch.setattr(session, "START_TIMEOUT_S", 1.0)
+    if name in ("hangs", "never stops"):
+        monkeypatch.setattr(session, "START_TIMEOUT_S", 1.0 if name == "hangs" else 90.0)
+        monkeypatch.setattr(session, "STOP_TIMEOUT_S", 1.0)
+        monkeypatch.setattr(session, "GRACE_S", 0.2)
     script = script.replace("$JAXPROF_TEST_STORE", str(notebook.store))
     before = Store(notebook.store).list().total
-    with on_path(stand_in(tmp_path, script)):
+    monkeypatch.setattr("jupyterlab_jaxprof.environment.nsys.PLACES", ())
+    with on_path(stand_in(tmp_path, script), alone=True):
         outcome = notebook.run("%%nsys --steps 1 --no-warmup\nx.sum()")
     assert said in outcome.text, outcome.text
     assert "Traceback" not in outcome.text
     assert Store(notebook.store).list().total == before
     assert_nothing_left(notebook.mark)
+
+
+def test_an_nsys_that_starts_nothing_gives_way_to_one_that_does(notebook, tmp_path):
+    with on_path(stand_in(tmp_path, "echo 'unrecognised option'; exit 0")):
+        notebook.run("%%nsys --steps 1 --no-warmup --save used\nx.sum()")
+        capture = notebook.names["used"]
+        assert capture.status is Status.OK
+        assert f"Another nsys was used ({REAL})." in " ".join(capture.record.notices)
+        (chosen, *_) = jaxnsys._candidates()
+    assert str(chosen.path) == REAL  # from now on at once
 
 
 def test_without_an_importer_the_stream_is_kept_and_said_so(notebook, tmp_path):
