@@ -7,13 +7,18 @@ from collections.abc import Iterable
 
 
 def milliseconds(time_ns: float) -> str:
-    """Give a time: `0.034 ms`, `2.43 ms`, `515 ms`."""
+    """Give a time: `0.034 ms`, `2.43 ms`, `515 ms`, `3.75 s`."""
     value = time_ns / 1e6
-    if value >= 100:
-        return f"{value:,.0f} ms"
-    if value >= 10:
-        return f"{value:.1f} ms"
-    return f"{value:.2f} ms" if value >= 1 else f"{value:.2g} ms"
+    if value >= 999.5:
+        return f"{_digits(value / 1e3)} s"
+    return f"{_digits(value)} ms" if value >= 1 else f"{value:.2g} ms"
+
+
+def _digits(value: float) -> str:
+    """Three digits of a number from 1 on; all before the point of a larger one."""
+    if value >= 99.95:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
 
 
 def microseconds(time_ns: float) -> str:

@@ -8,6 +8,7 @@ table of kernels, against this.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -95,7 +96,7 @@ def _timeline(path: Path, space: Space, texts: Texts) -> Timeline:
         texts=texts.all(),
         recorded_ns=_recorded(space, timeline),
         blind=_blind(timeline) | space.blind,
-        notices=_notices(path, space, timeline),
+        notices=_notices(path, space, timeline, sorted(reader.unnumbered)),
     )
 
 
@@ -165,8 +166,13 @@ def _blind(timeline: Timeline) -> frozenset[str]:
     return frozenset(name for name, blind in missing.items() if blind)
 
 
-def _notices(path: Path, space: Space, timeline: Timeline) -> tuple[str, ...]:
-    notices: list[str] = []
+def _notices(path: Path, space: Space, timeline: Timeline, unnumbered: Sequence[str]) -> tuple[str, ...]:
+    notices = [
+        f"The steps `{name}` have no `step_num`: they are numbered in their order here, and XProf doesn't "
+        "take "
+        f"them for steps. Mark them with `StepTraceAnnotation({name!r}, step_num=i)`."
+        for name in unnumbered[:3]
+    ]
     if space.lost:
         notices.append(
             f"{path.name} is cut off or damaged: {', '.join(dict.fromkeys(space.lost))} could not be read. "

@@ -120,6 +120,8 @@ class HostReader:
 
     def __init__(self, texts: Texts, devices: tuple[Device, ...]) -> None:
         self._texts = texts
+        self.unnumbered: set[str] = set()
+        """The names of steps that were marked without a number."""
         self._device_of = {device.ordinal: row for row, device in reversed(list(enumerate(devices)))}
 
     def read(self, line: Line, thread: int) -> ThreadContents:
@@ -142,6 +144,7 @@ class HostReader:
         range_kind[kind == _Name.PYTHON] = RangeKind.PYTHON
         range_kind[marks] = RangeKind.ANNOTATION
         name = named.shown_names(self._texts)
+        self.unnumbered.update(self._texts.all()[number] for number in np.unique(name[unnumbered & is_step]))
         return ThreadContents(
             ranges=unsorted(
                 HostRanges,

@@ -111,6 +111,14 @@ class TestCompiling:
         assert not {"recompilation", "first-call-compile"} & set(findings)
         assert "nothing-wrong" in findings
 
+    def test_two_processes_that_compile_one_function_don_t_recompile(self) -> None:
+        scene = Scene(devices=0, hosts=2)
+        scene.compile(1000, 30_000, "stage")
+        scene.compile(40_000, 30_000, "stage", thread=2)
+        findings = found(scene)
+        assert "recompilation" not in findings
+        assert "1 program" in findings["first-call-compile"].evidence[0]
+
     def test_a_step_s_compiling_is_told_by_one_number(self) -> None:
         scene = Scene()
         end = loop(scene, 6)[-1] + 6000

@@ -98,6 +98,18 @@ def test_a_step_may_be_called_like_the_runtimes_own_events(written):
     assert "devices" in timeline.blind
 
 
+def test_steps_without_a_number_are_steps_all_the_same(written):
+    host = Plane("/host:CPU")
+    events = [host.event("train", 10_000 * at, 9_000, {"_r": 1}) for at in range(3)]
+    events.append(host.event("Execute::run", 40_000, 3_000, {"_r": 1}))
+    events.append(host.event("evaluate", 50_000, 3_000, {"_r": 1, "step_num": 7}))
+    timeline = written(host.line("python3", 0, events), task())
+    assert [timeline.text(name) for name in timeline.steps.name] == ["train"] * 3 + ["evaluate"]
+    assert timeline.steps.number.tolist() == [0, 1, 2, 7]
+    assert "`train` have no `step_num`" in timeline.notices[0]
+    assert len(timeline.notices) == 1
+
+
 def test_what_the_recorder_lost_is_told(written):
     plane = Plane("/device:GPU:0")
     plane.line("Stream #1(Compute)", 0, [plane.event("k", 0, 1)])

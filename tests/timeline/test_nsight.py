@@ -269,6 +269,8 @@ def test_a_report_of_which_nsys_lost_events_is_marked(name: str) -> None:
     assert not read.files[0].complete
     assert "could not process all recorded events" in read.notices[0]
     assert "ranges have no end of their own" in read.notices[0]
+    ends = read.compiles.start_ns + read.compiles.duration_ns
+    assert (ends < read.recorded_ns[1]).all(), "how long these took isn't known"
 
 
 def test_times_are_those_of_the_report() -> None:
