@@ -263,7 +263,10 @@ class TestRecording:
             scene.step(1000 + 200 * step, 190, step)
             scene.kernel(1200 + 10_000 * step, 9990)
         findings = found(scene)
-        assert findings["steps-end-early"].level is Level.NOTE
+        early = findings["steps-end-early"]
+        assert early.level is Level.NOTE
+        assert "the devices work 9.99 ms a step (mean)" in early.title
+        assert "Read a step's time as 9.99 ms:" in early.next[0]
         assert "nothing-wrong" in findings
         loop(scene := Scene(), device_us=20_000)
         assert "steps-end-early" not in found(scene)

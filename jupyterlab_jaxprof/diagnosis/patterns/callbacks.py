@@ -50,7 +50,7 @@ def find(analysis: Analysis) -> list[Finding]:
                 f"{written}{f' in {names(modules)}' if modules else ''}: "
                 f"{count(len(host.callback), 'call')}, {milliseconds(host.callback.total_ns)} in all.",
                 f"The device rested {milliseconds(lost_ns)} meanwhile"
-                + (f", {milliseconds(lost_ns / steps)} a step." if steps else "."),
+                + (f", {milliseconds(lost_ns / steps)} a step (mean)." if steps else "."),
             ],
             ranges=analysis.longest(analysis.idle[0].of(Cause.CALLBACK), "waiting for the callback"),
             meaning="The device stops at the callback until its arguments have been copied to the host, "

@@ -34,7 +34,7 @@ def find(analysis: Analysis) -> list[Finding]:
             share=analysis.share(lost_ns),
             evidence=[
                 f"Each device talks {milliseconds(total_ns)} to others, {milliseconds(lost_ns)} of it while "
-                f"it computes nothing ({milliseconds(lost_ns / steps)} a step)."
+                f"it computes nothing ({milliseconds(lost_ns / steps)} a step, mean)."
                 if analysis.step_count
                 else f"Each device talks {milliseconds(total_ns)} to others, {milliseconds(lost_ns)} of it "
                 "while it computes nothing.",

@@ -99,12 +99,12 @@ def _steps_end_early(analysis: Analysis) -> list[Finding]:
         return []
     median = float(np.median(analysis.steps.duration_ns))
     device_ns = analysis.device_ns_per_step
-    device = f"{milliseconds(device_ns)} a step" if device_ns is not None else ""
+    device = milliseconds(device_ns) if device_ns is not None else ""
     return [
         Finding(
             id=EARLY,
             title=f"The step markers end before their work: {milliseconds(median)} are marked (median)"
-            + (f", the devices work {device} (mean)" if device else ""),
+            + (f", the devices work {device} a step (mean)" if device else ""),
             level=Level.NOTE,
             evidence=[
                 "After the last marker had ended the devices worked on for "
