@@ -96,15 +96,13 @@ def _waiting(analysis: Analysis, lost_ns: float, level: Level) -> Finding:
             f"{most.start_ns / 1e6:.3f} ms on.",
         ],
         ranges=longest,
-        meaning="All devices meet at a collective, and one that comes early waits. What it waits for is in "
-        "the "
-        "process that comes late: its host's work, a slower start, other load on its machine.",
+        meaning="All devices meet at a collective, and one that comes early waits. What it waits for is "
+        "in the process that comes late: its host's work, a slower start, other load on its machine.",
         next=[
             "Look at what the process that waits least does before its steps: loading, logging, evaluation, "
             "compiling. Read the files of all processes together to see who waits for whom.",
             "Meet less often: sum metrics on each device and reduce them every some steps, and don't wait "
-            "for each "
-            "step's result on the host.",
+            "for each step's result on the host.",
         ],
     )
 

@@ -25,9 +25,8 @@ _MOVES = re.compile(
 
 _BY_THEMSELVES = {"jit_copy", "jit_transpose", "jit_concatenate", "jit_swapaxes", "jit_moveaxis", "jit__pad"}
 _WRITE = (
-    "A buffer that grows or rolls by `jnp.concatenate` or `jnp.roll` is copied whole each time: keep one of "
-    "fixed "
-    "size and write into it, `x.at[i].set(row)` with an index that wraps around, inside "
+    "A buffer that grows or rolls by `jnp.concatenate` or `jnp.roll` is copied whole each time: keep one "
+    "of fixed size and write into it, `x.at[i].set(row)` with an index that wraps around, inside "
     "`jax.jit(push, donate_argnums=0)`."
 )
 _TRANSPOSE = (
@@ -67,10 +66,9 @@ def find(analysis: Analysis) -> list[Finding]:
                 "device.",
                 *_worst(analysis, rows),
             ],
-            meaning="Transposes, copies and concatenations read and write memory and compute nothing. Some "
-            "stand "
-            "in the program itself; others XLA inserts, where an operation wants another layout than the one "
-            "before gives, and where an argument can't be reused.",
+            meaning="Transposes, copies and concatenations read and write memory and compute nothing. "
+            "Some stand in the program itself; others XLA inserts, where an operation wants another "
+            "layout than the one before gives, and where an argument can't be reused.",
             next=_advice(analysis, rows),
         )
     ]
@@ -88,9 +86,8 @@ def _advice(analysis: Analysis, rows: Rows) -> list[str]:
         by_kind[kind] = by_kind.get(kind, 0.0) + float(totals[number])
     modules = {timeline.text(int(number)) for number in np.unique(ops.module[rows])}
     copied = (
-        "`jnp.copy(x)` and `jnp.array(x)` copy what is on the device already: JAX arrays can't be changed, "
-        "so "
-        "two names may share one."
+        "`jnp.copy(x)` and `jnp.array(x)` copy what is on the device already: JAX arrays can't be "
+        "changed, so two names may share one."
     )
     advice = {"write": [_WRITE], "transpose": [_TRANSPOSE], "copy": [_DONATE]}
     if "jit_copy" in modules:

@@ -44,12 +44,11 @@ def find(analysis: Analysis) -> list[Finding]:
             "that include it say little about a long run."
             if not cached.all()
             else "The persistent cache did its part: nothing was compiled. Tracing and lowering a function "
-            "and "
-            "reading its program are still paid once a process, and times of this capture include them.",
+            "and reading its program are still paid once a process, and times of this capture include "
+            "them.",
             next=[
                 f"Call {names(functions, len(functions) if several and len(functions) <= 3 else 2)} once "
-                "before "
-                "the part that you trace, and wait for the result with `jax.block_until_ready`.",
+                "before the part that you trace, and wait for the result with `jax.block_until_ready`.",
                 *_cache_advice(cached),
             ],
         )
@@ -65,9 +64,8 @@ def _cache_advice(cached: NDArray[np.bool_]) -> list[str]:
     if cached.all():
         return []
     return [
-        "The persistent cache is on, and these programs were not in it: they are new, were compiled faster "
-        "than "
-        "`jax_persistent_cache_min_compile_time_secs`, or differ in shapes, flags or versions."
+        "The persistent cache is on, and these programs were not in it: they are new, were compiled "
+        "faster than `jax_persistent_cache_min_compile_time_secs`, or differ in shapes, flags or versions."
     ]
 
 
@@ -94,10 +92,8 @@ def _what(first: list[Compiled], cached: NDArray[np.bool_]) -> list[str]:
         lines.append(f"{np.count_nonzero(cached)} of them came from the persistent cache.")
     lines += [
         f"`{one.function or 'a function'}` had run before by that name, but this call came besides its "
-        "usual ones: "
-        "it is another function of that name, or the same one called with other shapes as well (`%%jaxtime` "
-        "tells "
-        "which)."
+        "usual ones: it is another function of that name, or the same one called with other shapes as "
+        "well (`%%jaxtime` tells which)."
         for one in besides[:3]
     ]
     return lines

@@ -88,30 +88,8 @@ def _finding(
         f"GB/s){', ' + memory if memory else ''}.",
         f"{milliseconds(exposed_ns)} of the copying ran while nothing was computed.",
     ]
-    host = analysis.hosts[analysis.devices[0].process]
-    cause = Cause.COPY if to_device else Cause.READ
-    pieces = analysis.idle[0].of(cause)
-    around = who(analysis.timeline, host.annotations, pieces)
-    inside = f", most of it in `{around[0][0]}`" if around and around[0][1] >= 0.5 * pieces.total_ns else ""
-    if idle_ns and not to_device:
-        evidence.append(
-            f"For {milliseconds(idle_ns)} the device rested while the host read{inside}: beyond the copying "
-            "itself "
-            "the host finds memory for each array and moves it there, which the trace does not show apart."
-        )
-    elif idle_ns and staged_ns:
-        evidence.append(
-            f"The host needed {milliseconds(staged_ns)} to bring the arrays into the buffer that the device "
-            f"copies from; for {milliseconds(idle_ns)} the device rested until a copy was ready{inside}."
-        )
-    elif idle_ns:
-        evidence.append(
-            f"For {milliseconds(idle_ns)} the device rested right before these copies{inside}, about as "
-            "long as JAX "
-            "needs to bring such arrays into the pinned buffer that the device copies from; this recording "
-            "doesn't "
-            "show it."
-        )
+    if idle_ns:
+        evidence.append(_rested(analysis, to_device, staged_ns, idle_ns))
     return Finding(
         id=TO_DEVICE if to_device else TO_HOST,
         title=f"{each} is copied {way} {when}{' ' + memory if memory else ''}: "
@@ -128,6 +106,31 @@ def _finding(
         else "Each array that the host reads must be computed first and then copied; the next step waits "
         "where the host does.",
         next=_to_device_advice() if to_device else _to_host_advice(),
+    )
+
+
+def _rested(analysis: Analysis, to_device: bool, staged_ns: float, idle_ns: float) -> str:
+    """Say for what the device rested around such copies, with the user's name for it."""
+    host = analysis.hosts[analysis.devices[0].process]
+    cause = Cause.COPY if to_device else Cause.READ
+    pieces = analysis.idle[0].of(cause)
+    around = who(analysis.timeline, host.annotations, pieces)
+    inside = f", most of it in `{around[0][0]}`" if around and around[0][1] >= 0.5 * pieces.total_ns else ""
+    if not to_device:
+        return (
+            f"For {milliseconds(idle_ns)} the device rested while the host read{inside}: beyond the "
+            "copying itself the host finds memory for each array and moves it there, which the trace does "
+            "not show apart."
+        )
+    if staged_ns:
+        return (
+            f"The host needed {milliseconds(staged_ns)} to bring the arrays into the buffer that the device "
+            f"copies from; for {milliseconds(idle_ns)} the device rested until a copy was ready{inside}."
+        )
+    return (
+        f"For {milliseconds(idle_ns)} the device rested right before these copies{inside}, about as "
+        "long as JAX needs to bring such arrays into the pinned buffer that the device copies from; "
+        "this recording doesn't show it."
     )
 
 
@@ -169,8 +172,7 @@ def _to_device_advice() -> list[str]:
 def _to_host_advice() -> list[str]:
     return [
         "Read less often (a checkpoint every some hundred steps), and only what is needed: reduce on the "
-        "device "
-        "inside `jax.jit` first.",
+        "device inside `jax.jit` first.",
         "Start the copy early with `x.copy_to_host_async()` and read it some steps later; write "
         "checkpoints asynchronously (orbax).",
     ]

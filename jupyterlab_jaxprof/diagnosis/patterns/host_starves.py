@@ -185,19 +185,16 @@ def _advice(analysis: Analysis, name: str, pieces: Intervals, *, collecting: boo
     if name and not _LOADING.search(name):
         if not analysis.in_every_step(pieces.start_ns):
             return [
-                f"{name} does not come in every step. If it comes once, it costs a longer run little: trace "
-                "a part "
-                "without it to see the steps.",
+                f"{name} does not come in every step. If it comes once, it costs a longer run little: "
+                "trace a part without it to see the steps.",
                 f"If it comes again and again, do {name} less often, or in a background thread while the "
-                "device "
-                "goes on with the next steps.",
+                "device goes on with the next steps.",
             ]
         return [
             f"Start the next step before {name}: JAX returns at once, so the host does it while the device "
             "works.",
-            f"Do {name} less often, or in a background thread (a `queue.Queue` of what it needs) that holds "
-            "no step "
-            "up.",
+            f"Do {name} less often, or in a background thread (a `queue.Queue` of what it needs) that "
+            "holds no step up.",
         ]
     it = name or "it"
     if not name:
@@ -206,8 +203,7 @@ def _advice(analysis: Analysis, name: str, pieces: Intervals, *, collecting: boo
             "with the Python tracer (`%%jaxtrace --python`).",
             after,
             "Where it is loading: prepare the next batch in a background thread or with a loader that has "
-            "workers "
-            "(grain, tf.data, torch's DataLoader).",
+            "workers (grain, tf.data, torch's DataLoader).",
         ]
     return [
         f"Run {it} for the next step while the device computes this one: a background thread or a loader "

@@ -63,18 +63,16 @@ def _possible(analysis: Analysis, again: list[Compiled]) -> list[Finding]:
         Finding(
             id=ID,
             title=f"{names(functions, 2)} {'was' if len(functions) == 1 else 'were'} compiled in a later "
-            "step: "
-            f"again, or for the first time as another function of that name ({milliseconds(time.total_ns)}, "
-            f"{percent(share)} of the time)",
+            "step: again, or for the first time as another function of that name "
+            f"({milliseconds(time.total_ns)}, {percent(share)} of the time)",
             level=Level.NOTE,
             lost_ms=time.total_ns / 1e6,
             share=share,
             evidence=[_evidence(analysis, one) for one in again[:5]],
             ranges=analysis.longest(time, "compiling in a later step"),
             meaning="The trace tells functions by their names only, and a function of this name had run "
-            "before. "
-            "If it is the same one, something about its arguments changed; if it is another one, this is "
-            "its first call, which is paid once.",
+            "before. If it is the same one, something about its arguments changed; if it is another one, "
+            "this is its first call, which is paid once.",
             next=[
                 "`%%jaxtime` tells which of the two it is, and what changed.",
                 "Give functions that are jitted names of their own (`def` rather than `lambda`): then traces "
@@ -118,8 +116,7 @@ def _evidence(analysis: Analysis, one: Compiled) -> str:
 def _advice(function: str, one: Compiled, analysis: Analysis) -> list[str]:
     changes = [
         f"See what changes: `%%jaxtime` tells for each compile of `{function}` what about its arguments is "
-        "new; "
-        "`jax.config.update('jax_log_compiles', True)` logs their shapes.",
+        "new; `jax.config.update('jax_log_compiles', True)` logs their shapes.",
     ]
     advice = [
         "Pad or bucket inputs to a few fixed shapes, and drop or pad the last, smaller batch.",

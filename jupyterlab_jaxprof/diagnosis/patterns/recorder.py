@@ -55,8 +55,7 @@ def _graphs(analysis: Analysis) -> list[Finding]:
             level=Level.NOTE,
             evidence=[
                 f"{count(len(graphs), 'launch', 'launches')} of graphs, {milliseconds(hidden_ns)} in all, "
-                "each "
-                "recorded as one thing; the kernels inside are not in the tables."
+                "each recorded as one thing; the kernels inside are not in the tables."
             ],
             ranges=[],
             meaning="XLA runs a jitted step as a CUDA graph, and Nsight Systems records a graph as a "
@@ -193,8 +192,7 @@ def _no_device(analysis: Analysis) -> list[Finding]:
                 *(
                     [
                         "If the program marks NVTX ranges and they are missing: the nvtx package from "
-                        "0.2.12 on is "
-                        "silent under nsys before 2025; use a newer nsys, or nvtx 0.2.11."
+                        "0.2.12 on is silent under nsys before 2025; use a newer nsys, or nvtx 0.2.11."
                     ]
                     if _few_marks(analysis)
                     else []

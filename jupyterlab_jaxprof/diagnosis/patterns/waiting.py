@@ -110,9 +110,8 @@ def _reads(analysis: Analysis, rows: NDArray[np.intp], lost_ns: float) -> Findin
     evidence = [
         f"{count(len(rows), 'copy', 'copies')} of {size(float(sizes.max()))} from the device to the host"
         + (f", {len(rows) / steps:.1f} a step." if steps else "."),
-        f"Running ahead instead would win up to {milliseconds(lost_ns)} ({percent(analysis.share(lost_ns))} "
-        "of "
-        "the time).",
+        f"Running ahead instead would win up to {milliseconds(lost_ns)} "
+        f"({percent(analysis.share(lost_ns))} of the time).",
     ]
     if how:
         evidence.insert(1, f"They come from {' and '.join(f'`{one}`' for one in how)}.")
