@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
@@ -214,7 +215,9 @@ def _several(comparison: Comparison) -> str:
     names: list[set[str]] = []
     for side, one in (("before", comparison.before), ("after", comparison.after)):
         steps: Data = one.record.summary.get("steps") or {}
-        counts = {str(each.get("name")): each.get("count") for each in (steps, *(steps.get("others") or ()))}
+        counts = Counter[str]()  # other threads' steps may have the name too
+        for each in (steps, *(steps.get("others") or ())):
+            counts[str(each.get("name"))] += each.get("count") or 0
         names.append(set(counts))
         every = [f"{units.count(count)} `{name}`" for name, count in counts.items()]
         told.append(f"{' and '.join(every)} {side}")

@@ -257,6 +257,15 @@ def test_steps_of_one_name_are_compared_and_all_steps_share_the_kernels(store: S
     (gemm,) = [row for row in found.kernels if row["name"] == "gemm_fusion_dot_general_5"]
     assert (gemm["before_count"], gemm["after_count"]) == (2, 2)
     assert "5 `evaluate` and 5 `train` before; 12 `train` after" in " ".join(compared.text(found).split())
+    steps = summary()["steps"]
+    for name, others in (
+        ("a", [{"name": steps["name"], "count": 12}]),
+        ("b", [{"name": "eval", "count": 2}]),
+    ):
+        add_diagnosed(store, name, steps=steps | {"others": others})
+    assert "18 `load_data` before; 6 `load_data` and 2 `eval` after" in compared.text(
+        compare(store, "a", "b")
+    )
     (starved,) = [row for row in found.findings if row["id"] == "host-starves-device"]
     assert starved["before_ms"] == pytest.approx(starved["before"]["lost_ms"] / 10)
 
