@@ -158,7 +158,8 @@ def _keep(
 def _judgement(result: SweepResult, error: BaseException | None) -> tuple[Status, str]:
     """Give the capture's status and its reason. Running out of memory at some values is what was asked."""
     if error is not None and not isinstance(error, Exception | KeyboardInterrupt):
-        where = f" at {result.points[-1].label(result.names)}" if result.points else ""
+        last = next((point for point in result.points[-1:] if point.ending is not Ending.OK), None)
+        where = f" at {last.label(result.names)}" if last is not None else ""
         told = f"The cell raised {type(error).__name__}{where}, which ended the sweep."
         return Status.INTERRUPTED, told
     if result.interrupted:

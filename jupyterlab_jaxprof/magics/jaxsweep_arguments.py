@@ -178,6 +178,10 @@ class _Line:
         elif rated and _is_expression(f"{self.words[-1].partition('=')[2]} {word}"):
             self.words[-1] += f" {word}"
             self._rated = True
+        elif rated and (keyword.iskeyword(word) or not _is_word(word)):
+            raise usage_error(
+                MAGIC, "put what --rate takes into quotes where it holds blanks: --rate 'n * 2'."
+            )
         else:
             self.words.append(_unquoted(word))
 

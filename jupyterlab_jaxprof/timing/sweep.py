@@ -139,8 +139,11 @@ class Sweep:
                     await self._point(result, indices)
                     if result.error is not None:
                         break
-        except KeyboardInterrupt:  # between two points: where it struck is nothing of the user's
-            result.error = KeyboardInterrupt()
+        except BaseException as error:
+            if not _ends_all(error):
+                raise
+            # An interrupt between two points: where it struck is nothing of the user's.
+            result.error = KeyboardInterrupt() if isinstance(error, KeyboardInterrupt) else error
         if result.error is None and not result.measured and self._first_error is not None:
             result.error = self._first_error
         result.notices += self._notices(result)

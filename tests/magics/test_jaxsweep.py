@@ -171,6 +171,10 @@ def test_an_exit_ends_the_sweep_and_keeps_what_was_measured(shell, store):
         shell.run(cell.replace("if n == 2:\n    raise", f"{repeated} SystemExit")).error, SystemExit
     )
     assert len(points(store)) == 2
+    leave = "--rate 'sys.exit() if n == 2 else n'"
+    shell.run("import sys")
+    assert isinstance(shell.run(f"%%jaxsweep n=1,2,3 {leave} {QUICK}\nseen.append(n)").error, SystemExit)
+    assert newest(store).reason == "The cell raised SystemExit, which ended the sweep."
     assert ("n" in shell.names, 3 in shell.names["seen"]) == (False, False)
 
 
@@ -252,9 +256,16 @@ def test_a_magic_in_the_cell_uses_the_name_and_keeps_no_record_of_repeats(shell,
 
 
 def test_a_wait_for_an_earlier_cell_is_told_at_its_value(shell, store):
-    shell.run("work = jax.jit(lambda x: jax.lax.fori_loop(0, 1000, lambda _, y: jnp.sin(y @ y), x))")
-    shell.run("x = jnp.ones((300, 300))\ncompiled = work.lower(x).compile()")
-    shell.run("left = compiled(x)")
+    shell.run(
+        "work = jax.jit(lambda x, n: jax.lax.fori_loop(0, n, lambda _, y: jnp.sin(y @ y), x))\n"
+        "x, n, took = jnp.ones((300, 300)), 250, 0\n"
+        "work(x, n).block_until_ready()\n"
+        "while took < 0.4:\n"  # long enough on any machine
+        "    n, began = 2 * n, time.perf_counter()\n"
+        "    work(x, n).block_until_ready()\n"
+        "    took = time.perf_counter() - began"
+    )
+    shell.run("left = work(x, n)")
     shell.run(f"%%jaxsweep n=1,2 {QUICK}\nseen.append(n)")
     (told,) = newest(store).notices
     assert told.startswith(

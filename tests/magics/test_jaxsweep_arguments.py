@@ -56,6 +56,7 @@ def test_what_is_read(line, expected):
         ("n=1 --save 1x", "'1x' can't be one"),
         ("n = 1,2", "no blanks belong around the = between a name and its values: n=1,2,4"),
         ("n=1 k =2", "no blanks belong around the = between a name and its values: k=1,2,4"),
+        ("n=1 --rate n if n else 1", "put what --rate takes into quotes where it holds blanks"),
         ("n=1 --rate --by n", "--rate: expected one argument"),
     ],
 )
