@@ -77,20 +77,24 @@ def _first_that_works(
     notices: list[str],
     display: Display,
 ) -> Result:
-    """Run the cell under the first nsys that starts it; those that do not are remembered, and told."""
+    """Run the cell under the first nsys that starts it; those that do not are remembered, and told.
+
+    Each is tried twice: on a busy machine nsys 2022 may end ('End of file') before it has started anything.
+    """
     told = list(notices)
+    tries = [one for one in candidates for _ in range(2)]
     while True:
-        installation = candidates.pop(0)
+        installation = tries.pop(0)
         with _begin(shell, arguments) as draft:
             run = Run(draft, installation, say=display.say, write=_write)
             chosen = flags(installation, arguments.wishes, run.output)
-            result = _capture(
-                run, planned, cell, arguments, Flags(chosen.arguments, (*told, *chosen.notices))
-            )
-        if not result.is_nsys_broken or not candidates:
+            chosen = Flags(chosen.arguments, (*told, *chosen.notices))
+            result = _capture(run, planned, cell, arguments, chosen)
+        if not result.is_nsys_broken or not tries:
             return result
-        _broken.add(_state(installation))
-        told.append(f"Another nsys was used ({candidates[0].path}). {result.outcome.reason}")
+        if tries[0] is not installation:
+            _broken.add(_state(installation))
+            told.append(f"Another nsys was used ({tries[0].path}). {result.outcome.reason}")
 
 
 def _capture(run: Run, planned: Plan, cell: Cell, arguments: Arguments, chosen: Flags) -> Result:

@@ -23,7 +23,9 @@ class Gathered:
     problem: str = ""
 
 
-def gather(places: Sequence[Path], output: Path, installation: Installation) -> Gathered:
+def gather(
+    places: Sequence[Path], output: Path, installation: Installation, others: Sequence[Installation] = ()
+) -> Gathered:
     """Find the report that nsys was told to write to `output`, or make it of the stream that is there.
 
     nsys writes elsewhere when it can't write there, and leaves a stream where it finds no importer; all with
@@ -35,7 +37,8 @@ def gather(places: Sequence[Path], output: Path, installation: Installation) -> 
     stream = _newest(places, "*.qdstrm", STREAM_MAGIC)
     if stream is None:
         return Gathered()
-    if installation.importer is None:
+    importers = [one.importer for one in (installation, *others) if one.importer is not None]
+    if not importers:
         return Gathered(
             None,
             stream,
@@ -44,15 +47,17 @@ def gather(places: Sequence[Path], output: Path, installation: Installation) -> 
             "import the .qdstrm file that is kept.",
         )
     report = output.with_suffix(".nsys-rep")
-    said = _import(installation.importer, stream, report)
-    if _begins(report, REPORT_MAGIC):
-        return Gathered(report)
+    failures: list[str] = []
+    for importer in dict.fromkeys(importers):
+        said = _import(importer, stream, report)
+        if _begins(report, REPORT_MAGIC):
+            return Gathered(report)
+        failures.append(f"{importer} could not make a report of what {installation.path} recorded{said}.")
     return Gathered(
         None,
         stream,
-        f"{installation.importer} could not make a report of what {installation.path} recorded{said}. The "
-        "two must be of one version: install Nsight Systems anew, or import the .qdstrm file that is kept "
-        "in nsys-ui.",
+        f"{failures[0]} The two must be of one version: install Nsight Systems anew, or import the .qdstrm "
+        "file that is kept in nsys-ui.",
     )
 
 

@@ -20,6 +20,7 @@ from .gather import Gathered
 from .memory import Memory
 from .session import Phase, Ran
 
+_MOST_WARNINGS = 5
 _LITTLE_BYTES = 16 * 1024 * 1024
 _FULL = re.compile(r"no space left|disk (is )?full|disk quota", re.IGNORECASE)
 #: nvtx from 0.2.12 on asks functions of nsys that it has since 2024.
@@ -180,6 +181,8 @@ def _notices(ran: Ran, installation: Installation) -> Iterator[str]:
             f"it asks nsys for something that {installation.version_text} lacks, and drops them. Install "
             "nvtx 0.2.11 (pip install 'nvtx<0.2.12'), or nsys 2024 or newer."
         )
+    warnings = [line for line in ran.said if re.match(r"warning\b|error\b(?! status)", line, re.IGNORECASE)]
+    yield from (f"nsys said: {line[:300]}" for line in dict.fromkeys(warnings[:_MOST_WARNINGS]))
     if ran.left_behind:
         what = "a process" if ran.left_behind == 1 else f"{ran.left_behind} processes"
         yield (

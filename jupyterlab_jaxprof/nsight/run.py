@@ -14,7 +14,7 @@ from types import CodeType
 from typing import Any
 
 from jupyterlab_jaxprof.captures import Draft, Record, Status, StoreError, disk
-from jupyterlab_jaxprof.environment import own_version
+from jupyterlab_jaxprof.environment import nsys, own_version
 from jupyterlab_jaxprof.environment.nsys import Installation
 from jupyterlab_jaxprof.reports import Examined
 from jupyterlab_jaxprof.tracing import Outcome, Source
@@ -162,7 +162,7 @@ class Run:
             outcome = Outcome(Status.INTERRUPTED, "Interrupted; nothing was kept.")
             return Result(None, outcome, ran, interrupted=True)
         self._say("Gathering the report ...")
-        gathered = gather((self.work, self._temporary), self.output, self._installation)
+        gathered = gather((self.work, self._temporary), self.output, self._installation, nsys.installations())
         outcome = judge(ran, gathered, self._installation, self.work, held)
         outcome.notices[:0] = flags.notices
         path = self._keep(gathered)

@@ -400,7 +400,7 @@ class _Pipes:
     """The pipes between this process and the program, and the file with what it shall do."""
 
     def __init__(self, spec: Mapping[str, Any]) -> None:
-        self._file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close_theirs
+        self._file = _private_file()  # it holds the variables that shall be nowhere
         self._file.write(json.dumps(spec).encode())
         self._file.flush()
         self._file.seek(0)
@@ -426,6 +426,13 @@ class _Pipes:
         self.close_theirs()
         for descriptor in self._open:
             os.close(descriptor)
+
+
+def _private_file() -> IO[bytes]:
+    """Open a file that has no name, in memory where the system has such."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("jaxprof"), "w+b")
+    return tempfile.TemporaryFile()
 
 
 def _program(descriptors: Descriptors) -> list[str]:

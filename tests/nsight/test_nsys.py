@@ -308,10 +308,11 @@ def test_an_nsys_that_starts_nothing_gives_way_to_one_that_does(notebook, tmp_pa
     assert str(chosen.path) == REAL  # from now on at once
 
 
-def test_without_an_importer_the_stream_is_kept_and_said_so(notebook, tmp_path):
+def test_without_an_importer_the_stream_is_kept_and_said_so(notebook, tmp_path, monkeypatch):
     """nsys as Nsight Compute or Debian lays it out, without its host part; it also writes elsewhere."""
     elsewhere = 'exec $real "${@/--output=*/--output=$TMPDIR/elsewhere}"'
-    with on_path(stand_in(tmp_path, elsewhere, layout="target-linux-x64")):
+    monkeypatch.setattr("jupyterlab_jaxprof.environment.nsys.PLACES", ())
+    with on_path(stand_in(tmp_path, elsewhere, layout="target-linux-x64"), alone=True):
         notebook.run("%%nsys --steps 1 --no-warmup --save kept\nx.sum()")
     capture = notebook.names["kept"]
     assert capture.status is Status.FAILED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from jupyterlab_jaxprof.environment.nsys import Installation
 from jupyterlab_jaxprof.nsight import flags as flags_module
 from jupyterlab_jaxprof.nsight.errors import described, remade
 from jupyterlab_jaxprof.nsight.flags import FlagError, Wishes, flags, known_flags
-from jupyterlab_jaxprof.nsight.gather import Gathered
+from jupyterlab_jaxprof.nsight.gather import REPORT_MAGIC, STREAM_MAGIC, Gathered, gather
 from jupyterlab_jaxprof.nsight.memory import Gpu, Memory
 from jupyterlab_jaxprof.nsight.nvtx import Domain, NotAttached
 from jupyterlab_jaxprof.nsight.outcome import judge
@@ -141,3 +142,23 @@ def test_sentences(ran, version, said, tmp_path):
     outcome = judge(ran, Gathered(report), installed(version), tmp_path / "work", Memory())
     text = " ".join([outcome.reason, *outcome.notices])
     assert said in text if said else not text.strip()
+
+
+def test_the_importer_of_another_version_is_told_and_the_next_is_tried(tmp_path):
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "report.qdstrm").write_bytes(STREAM_MAGIC + b"2025.3.1!")
+    for name, script in (
+        ("old", "echo 'Unsupported version'; exit 0"),
+        ("right", f"printf '{REPORT_MAGIC.decode()}' > ${{2#--output-file=}}"),
+    ):
+        (tmp_path / name).write_text(f"#!/bin/bash\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    old, right = (replace(installed(), importer=tmp_path / name) for name in ("old", "right"))
+    failed = gather([work], work / "report", old)
+    assert failed.report is None
+    assert failed.stream == work / "report.qdstrm"
+    assert "said 'Unsupported version'. The two must be of one version" in failed.problem
+    assert gather([work], work / "report", old, [old, right]).report == work / "report.nsys-rep"
+    (work / "report.nsys-rep").write_bytes(b"cut")  # what a full disk leaves is no report
+    assert gather([work], work / "report", old).report is None
