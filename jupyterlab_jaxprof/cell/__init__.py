@@ -5,7 +5,18 @@ from __future__ import annotations
 from jupyterlab_jaxprof.cell.barrier import Barrier
 from jupyterlab_jaxprof.cell.cell import Cell, Run
 from jupyterlab_jaxprof.cell.driver import drive, drive_on_loop
+from jupyterlab_jaxprof.cell.errors import described
 from jupyterlab_jaxprof.cell.notebook import notebook_name
 from jupyterlab_jaxprof.cell.source import check, needs_await
 
-__all__ = ["Barrier", "Cell", "Run", "check", "drive", "drive_on_loop", "needs_await", "notebook_name"]
+__all__ = [
+    "Barrier",
+    "Cell",
+    "Run",
+    "check",
+    "described",
+    "drive",
+    "drive_on_loop",
+    "needs_await",
+    "notebook_name",
+]

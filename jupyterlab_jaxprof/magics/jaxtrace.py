@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.error import UsageError
 
 from jupyterlab_jaxprof.captures import Capture, Draft, Record, Status, Store, StoreError
-from jupyterlab_jaxprof.cell import Barrier, Cell, Run, notebook_name
+from jupyterlab_jaxprof.cell import Barrier, Cell, Run, described, notebook_name
 from jupyterlab_jaxprof.tracing import (
     OptionError,
     Outcome,
@@ -109,8 +109,7 @@ def _judge(outcome: Outcome, runs: list[Run], arguments: Arguments, body: str) -
     if runs[-1].interrupted:
         outcome.worsen(Status.INTERRUPTED, f"The cell was interrupted{where}; the trace ends there.")
         return
-    text = str(error).strip().splitlines()
-    what = type(error).__name__ + (f": {text[0].rstrip('.')}" if text else "")
+    what = described(error).splitlines()[0].rstrip(".")
     outcome.worsen(Status.FAILED, f"The cell raised {what}{where}; the trace ends there.")
     if "Profile has already been started" in str(error):
         outcome.notices.append(

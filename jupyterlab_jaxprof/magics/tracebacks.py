@@ -33,8 +33,9 @@ class TracebackCleaner:
         value: BaseException | None = exc_tuple[1] if exc_tuple else sys.exc_info()[1]
         if self._active and value is not None:
             BaseException.with_traceback(value, without_our_frames(self._shell, value))
-            if exc_tuple:
-                exc_tuple = (exc_tuple[0], value, value.__traceback__)
+            shown = _without_our_text(value)
+            if exc_tuple or shown is not value:
+                exc_tuple = (type(shown), shown, value.__traceback__)
         self._show(exc_tuple, *args, **kwargs)
 
     def remove(self) -> None:
@@ -70,6 +71,26 @@ def without_our_frames(shell: InteractiveShell, error: BaseException) -> Traceba
     if in_body and caller != "run_line_magic" and first > 0 and _is_cell(shell, entries[first - 1]):
         first -= 1
     return _chain(entries[:first] + entries[end:])
+
+
+def _without_our_text(error: BaseException) -> BaseException:
+    """Give what is shown of an error: JAX puts the stack around a failed callback into its error's text.
+
+    That text can't be changed, so an error of the same name stands in for it where our frames are in it.
+    """
+    text = str(error)
+    if f'File "{_PACKAGE}' not in text:
+        return error
+    kind = type(error)
+    stand_in: type[BaseException] = type(kind.__name__, (Exception,), {"__module__": kind.__module__})
+    shown = stand_in(_without_our_lines(text))
+    shown.__cause__, shown.__suppress_context__ = error.__cause__, True
+    return shown.with_traceback(error.__traceback__)
+
+
+def _without_our_lines(text: str) -> str:
+    lines = text.splitlines(keepends=True)
+    return "".join(line for line in lines if not line.lstrip().startswith(f'File "{_PACKAGE}'))
 
 
 def _entries(traceback: TracebackType | None) -> list[TracebackType]:

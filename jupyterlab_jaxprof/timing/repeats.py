@@ -10,7 +10,7 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import Any
 
-from jupyterlab_jaxprof.cell import Barrier, Run
+from jupyterlab_jaxprof.cell import Barrier, Run, described
 from jupyterlab_jaxprof.timing.bodies import Body, GcPauses, holders_of_deleted
 from jupyterlab_jaxprof.timing.compiles import Recorder
 
@@ -20,7 +20,7 @@ FENCES_IN_SAMPLE = 200
 MAX_SAMPLES = 100_000
 MAX_LOOPS = 1_000_000
 _FENCES_TIMED = 5
-_INTERRUPTED = "Interrupted: what was measured until then is kept."
+_INTERRUPTED = "What was measured until the interrupt is kept."
 
 
 @dataclass(frozen=True)
@@ -192,8 +192,7 @@ class _Repeater:
         if run.interrupted:
             raise _Stop(_INTERRUPTED, run.error)
         raise _Stop(
-            f"The cell can't be run again as it stands: a repeat raised {type(run.error).__name__}: "
-            f"{str(run.error)[:200]}",
+            f"The cell can't be run again as it stands: a repeat raised {described(run.error)[:250]}",
             run.error,
         )
 

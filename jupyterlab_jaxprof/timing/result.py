@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from jupyterlab_jaxprof.cards import units
-from jupyterlab_jaxprof.cell import Run
+from jupyterlab_jaxprof.cell import Run, described
 from jupyterlab_jaxprof.timing.compiles import Compile, Phases
 from jupyterlab_jaxprof.timing.frames import data_frame
 from jupyterlab_jaxprof.timing.memory import MemoryReport
@@ -56,7 +56,7 @@ class TimedResult:
             phases=phases,
             compiles=compiles,
             notices=list(run.notices),
-            failure="" if run.error is None else _told(run.error),
+            failure="" if run.error is None else described(run.error),
             interrupted=run.interrupted,
         )
 
@@ -175,11 +175,6 @@ class TimedResult:
             for sample in samples
         ]
         return data_frame(rows)
-
-
-def _told(error: BaseException) -> str:
-    text = str(error)
-    return type(error).__name__ + (f": {text}" if text else "")
 
 
 def _repeats(repeats: Repeats) -> dict[str, Any]:

@@ -361,3 +361,15 @@ def test_the_wait_for_an_earlier_cell_is_told_and_can_be_interrupted(shell, stor
     shell.run("%%jaxtime\n1;")  # waits until it ends
     (notice,) = newest(store).notices
     assert re.search(r"work that an earlier cell had left running took [\d.,]+ s to end", notice)
+
+
+def test_a_failed_callback_is_told_without_the_stack_around_it(shell, store):
+    shell.run("def fails(x):\n    raise ValueError('in the callback')")
+    shell.run("g = jax.jit(lambda x: jax.debug.callback(fails, x) or x + 1)")
+    outcome = shell.run("%%jaxtime\ny = g(x)")
+    assert "in the callback" in str(outcome.error)
+    assert "jupyterlab_jaxprof" not in outcome.text.partition("stored in")[2].partition("\n")[2]
+    reason = newest(store).reason
+    assert re.fullmatch(r"The cell raised \w+: .*ValueError: in the callback\.", reason), reason
+    assert "File" not in reason
+    assert len(reason) < 200

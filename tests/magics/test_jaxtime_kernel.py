@@ -56,7 +56,7 @@ def test_an_interrupt_in_the_repeats_keeps_what_was_measured(kernel, store):
     assert "jupyterlab_jaxprof/" not in reply.traceback
     record = newest(store)
     assert (record.name, record.status) == ("stopped", Status.INTERRUPTED)
-    assert record.reason == "Interrupted: what was measured until then is kept."
+    assert record.reason == "What was measured until the interrupt is kept."
     assert record.summary["cached"]["count"] >= 2
     assert kernel.run("kept.cached.count >= 2, kept.repeats.error").value == "(True, None)"
 

@@ -43,6 +43,11 @@ export function headlineOf(row: ICaptureRow): string {
   return headline ? formatQuantity(headline.value, headline.unit) : '';
 }
 
+/** The size of a capture's files; empty where it has none, as a timing. */
+export function sizeOf(row: ICaptureRow): string {
+  return row.size_bytes > 0 ? formatBytes(row.size_bytes) : '';
+}
+
 /** The whole row as a sentence, for a screen reader. */
 function labelOf(
   row: ICaptureRow,
@@ -55,7 +60,7 @@ function labelOf(
     kindName(row.kind, trans),
     headline ? `${headline.label} ${headlineOf(row)}` : '',
     age,
-    formatBytes(row.size_bytes),
+    sizeOf(row),
     toldTroubles(troublesOf(row, trans)),
     row.pinned ? trans.__('pinned') : ''
   ]
@@ -178,21 +183,23 @@ function Numbers(props: {
   trans: TranslationBundle;
 }): React.JSX.Element {
   const { row, trans } = props;
-  const size = formatBytes(row.size_bytes);
+  const size = sizeOf(row);
   return (
     <div role="gridcell" className="jp-JaxProf-numbers">
       <div className="jp-JaxProf-headline" title={row.summary.headline?.label}>
         {headlineOf(row)}
       </div>
-      <div
-        title={trans.__(
-          'Files: %1. On disk, with the caches of XProf: %2.',
-          size,
-          formatBytes(row.disk_bytes)
-        )}
-      >
-        {size}
-      </div>
+      {size && (
+        <div
+          title={trans.__(
+            'Files: %1. On disk, with the caches of XProf: %2.',
+            size,
+            formatBytes(row.disk_bytes)
+          )}
+        >
+          {size}
+        </div>
+      )}
     </div>
   );
 }
