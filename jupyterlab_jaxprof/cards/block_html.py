@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 from html import escape
 
-from . import curve, drawing_html
+from . import curve, drawing_html, units
 from .blocks import (
     Block,
     Chart,
     Comparison,
     Curve,
     Details,
+    Download,
     Drawing,
     Figures,
     Finding,
@@ -38,6 +40,13 @@ def render_block(block: Block) -> str:
             return _heading(block.title) + _table(block)
         case Remark():
             return f'<p class="jx-remark">{sentence(block.text)}</p>'
+        case Download():
+            data = base64.b64encode(block.content).decode()
+            return (
+                f'<p class="jx-remark"><a download="{_text(block.name)}" '
+                f'href="data:application/octet-stream;base64,{data}">Download {_text(block.name)}</a> '
+                f"({units.size(len(block.content))})</p>"
+            )
         case Findings():
             return _heading(block.title) + _findings(block)
         case Drawing():

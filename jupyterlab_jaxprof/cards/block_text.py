@@ -12,6 +12,7 @@ from .blocks import (
     Comparison,
     Curve,
     Details,
+    Download,
     Drawing,
     Figures,
     Finding,
@@ -55,6 +56,8 @@ def lines_of(block: Block, paper: Paper = PLAIN) -> list[str]:
             return [*_heading(block.title, paper), *_table(block, paper)]
         case Remark():
             return _wrapped(block.text, paper)
+        case Download():
+            return []
         case Findings():
             return [*_heading(block.title, paper), *_findings(block, paper)]
         case Drawing():

@@ -76,6 +76,14 @@ class Remark:
     text: str
 
 
+@dataclass(frozen=True)
+class Download:
+    """A small file that a page carries in itself; text has nothing to show of it."""
+
+    name: str
+    content: bytes
+
+
 Level = Literal["problem", "note", "fine"]
 
 
@@ -177,4 +185,6 @@ class Curve:
     stretches: Sequence[Stretch] = ()
 
 
-Block = Figures | Shares | Chart | Comparison | Table | Remark | Findings | Drawing | Details | Curve
+Block = (
+    Figures | Shares | Chart | Comparison | Table | Remark | Download | Findings | Drawing | Details | Curve
+)

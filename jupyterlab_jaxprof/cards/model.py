@@ -101,7 +101,10 @@ class Card:
             sentence, blocks = printable(str(record.summary.get("sentence") or "")), body(record.summary)
             headline, wall = None, ""
         if record.kind == "nsys":
-            blocks = [*blocks, *nsys.blocks(record, directory, in_store=in_store)]
+            blocks = [
+                *blocks,
+                *nsys.blocks(record, directory, in_store=in_store, has_server=bool(base_url())),
+            ]
         said = steps is None and headline is not None and headline[1] == wall
         return cls(
             kind=printable(record.kind),
