@@ -50,7 +50,7 @@ class Capture:
 
     @property
     def findings(self) -> tuple[Mapping[str, Any], ...]:
-        """What the diagnosis found, the most costly first: `id`, `title`, `level`, `lost_ms`, `evidence`, ..."""
+        """What the diagnosis found, the most costly first: `id`, `title`, `level`, `lost_ms`, ..."""
         return self.record.findings
 
     @property

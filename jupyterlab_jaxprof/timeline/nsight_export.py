@@ -189,6 +189,7 @@ def _run(command: list[str], what: str, path: Path, told: Progress, deadline: fl
             stderr=subprocess.STDOUT,
             env=environment,
             cwd=place,
+            start_new_session=True,  # an interrupt of the notebook is ours to handle
         )
     except OSError as error:
         raise ReadError(f"{command[0]} does not start: {error.strerror or error}.") from error

@@ -1,4 +1,4 @@
-"""Real captures of H200s, kept packed in tests/data/h200 and, of labelled programs, in tests/data/labelled."""
+"""Real captures of H200s, packed in tests/data: h200 and, of labelled programs, labelled."""
 
 from __future__ import annotations
 
