@@ -22,10 +22,10 @@ class Compiled:
     """One function's compiles in the window, each array rows of `Timeline.compiles`.
 
     `again` made a program anew though an earlier step had one; `first` are first calls. Those of the first
-    calls that are `besides` came in a step that called the name more often than any step before: they belong
-    to another function of that name, or to other shapes that are an addition to the usual ones. `steps` has
-    the step of each of `again`; `replaced` tells whether these took the place of usual calls, as far as the
-    calls are recorded.
+    calls that are `besides` came in a step that called the name more often than any step before: they
+    belong to another function of that name, or to other shapes that are an addition to the usual ones.
+    Where no steps are marked, a few compiles more are `besides` too. `steps` has the step of each of
+    `again`; `replaced` tells whether these took the place of usual calls, as far as those are recorded.
     """
 
     function: str
@@ -74,6 +74,8 @@ def compiled_functions(
             starts = calls.get(function, np.zeros(0))
             besides = again[_besides(steps, starts, table.start_ns[again])]
             again = np.setdiff1d(again, besides)
+        elif steps is None and not _go_on(table.start_ns[again], window):
+            besides, again = again, again[:0]
         found.append(
             Compiled(
                 function=function,
@@ -87,6 +89,15 @@ def compiled_functions(
             )
         )
     return found
+
+
+def _go_on(starts_ns: Floats, window: Window) -> bool:
+    """Whether compiles, where no steps are marked, are more than some shapes that a program starts with: they
+    must go on, over much of the window."""
+    if len(starts_ns) < thresholds.FEWEST_STEPS:
+        return False
+    spread_ns = float(starts_ns.max() - starts_ns.min())
+    return spread_ns >= thresholds.RECOMPILING_SPREAD_SHARE * (window.end_ns - window.start_ns)
 
 
 def leading(timeline: Timeline, process: int, thread: int) -> NDArray[np.bool_]:

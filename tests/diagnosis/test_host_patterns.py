@@ -30,6 +30,13 @@ class TestCompiling:
         assert "`train_step`" in findings["first-call-compile"].title
         assert "recompilation" not in findings
 
+    def test_a_few_shapes_without_steps_are_told_and_are_no_recompilation(self) -> None:
+        scene = self.steps([0, 3, 5], marked=False)
+        findings = found(scene)
+        assert "recompilation" not in findings
+        assert findings["first-call-compile"].lost_ms == pytest.approx(84.0)
+        assert "was compiled 2 times more" in " ".join(findings["first-call-compile"].evidence)
+
     def test_later_ones_of_the_same_function_are_recompilations(self) -> None:
         findings = found(self.steps([0, 3, 5]))
         assert findings["recompilation"].lost_ms == pytest.approx(56.0)

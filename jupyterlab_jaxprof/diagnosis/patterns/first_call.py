@@ -37,7 +37,10 @@ def find(analysis: Analysis) -> list[Finding]:
             level=Level.PROBLEM if share >= PROBLEM_SHARE else Level.NOTE,
             lost_ms=time.total_ns / 1e6,
             share=share,
-            evidence=[*_what(first, cached), *_step_evidence(analysis, all_cached=bool(cached.all()))],
+            evidence=[
+                *_what(first, cached, steps=analysis.steps is not None),
+                *_step_evidence(analysis, all_cached=bool(cached.all())),
+            ],
             ranges=analysis.longest(time, "taking programs from the cache" if cached.all() else "compiling"),
             meaning="JAX traces, lowers and compiles a function when it is first called with some shapes "
             "and types. It is paid once a process; later calls reuse the program. Times of this capture "
@@ -69,7 +72,7 @@ def _cache_advice(cached: NDArray[np.bool_]) -> list[str]:
     ]
 
 
-def _what(first: list[Compiled], cached: NDArray[np.bool_]) -> list[str]:
+def _what(first: list[Compiled], cached: NDArray[np.bool_], *, steps: bool) -> list[str]:
     """What was made, and how it is known to be for the first time."""
     besides = [one for one in first if len(one.besides)]
     new = sum(len(one.first) - len(one.besides) for one in first)
@@ -90,13 +93,21 @@ def _what(first: list[Compiled], cached: NDArray[np.bool_]) -> list[str]:
         lines.append(f"{count(new, 'program')} {made}; {few} {not_run}, {kind}.")
     if cached.any() and not cached.all():
         lines.append(f"{np.count_nonzero(cached)} of them came from the persistent cache.")
-    lines += [
-        f"`{one.function or 'a function'}` had run before by that name, but this call came besides its "
-        "usual ones: it is another function of that name, or the same one called with other shapes as "
-        "well (`%%jaxtime` tells which)."
-        for one in besides[:3]
-    ]
-    return lines
+    return lines + [_besides(one, steps=steps) for one in besides[:3]]
+
+
+def _besides(one: Compiled, *, steps: bool) -> str:
+    function = f"`{one.function or 'a function'}`"
+    if not steps:
+        more = "once" if len(one.besides) == 1 else count(len(one.besides), "time")
+        return (
+            f"{function} was compiled {more} more: for other shapes or types, or "
+            "as other functions of that name (`%%jaxtime` tells which)."
+        )
+    return (
+        f"{function} had run before by that name, but this call came besides its usual ones: it is another "
+        "function of that name, or the same one called with other shapes as well (`%%jaxtime` tells which)."
+    )
 
 
 def _longest_first(analysis: Analysis, first: list[Compiled]) -> list[str]:

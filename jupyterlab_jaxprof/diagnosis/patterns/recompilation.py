@@ -9,7 +9,7 @@ from jupyterlab_jaxprof.timeline.intervals import united
 from ..analysis import Analysis
 from ..compiles import LAMBDA, Compiled
 from ..finding import Finding, Level
-from ..thresholds import FEWEST_STEPS, LEAST_NOTE_SHARE, PROBLEM_SHARE, RECOMPILING_SPREAD_SHARE
+from ..thresholds import LEAST_NOTE_SHARE, PROBLEM_SHARE
 from ..units import count, milliseconds, names, percent
 
 ID = "recompilation"
@@ -20,7 +20,7 @@ def find(analysis: Analysis) -> list[Finding]:
 
     Where that is told by a name alone, it is a note that says so.
     """
-    again = [one for one in analysis.compiled if len(one.again) and _goes_on(analysis, one)]
+    again = [one for one in analysis.compiled if len(one.again)]
     certain = [one for one in again if one.certain]
     return _found(analysis, certain) or _possible(analysis, [one for one in again if not one.certain])
 
@@ -80,16 +80,6 @@ def _possible(analysis: Analysis, again: list[Compiled]) -> list[Finding]:
             ],
         )
     ]
-
-
-def _goes_on(analysis: Analysis, one: Compiled) -> bool:
-    """Without steps, a function that is compiled for several shapes as a program starts is no recompilation:
-    it must go on, over much of the window."""
-    if analysis.steps is not None:
-        return True
-    starts = analysis.timeline.compiles.start_ns[one.again]
-    spread = float(starts.max() - starts.min())
-    return len(one.again) >= FEWEST_STEPS and spread >= RECOMPILING_SPREAD_SHARE * analysis.length_ns
 
 
 def _evidence(analysis: Analysis, one: Compiled) -> str:
