@@ -123,7 +123,7 @@ class _Errors:
         traceback = without_our_frames(self._shell, error)
         formatter: Any = self._shell.InteractiveTB
         kept = getattr(formatter, "tb", None)  # it keeps the traceback, with all that its frames hold
-        lines = formatter.structured_traceback(type(error), error, traceback)
+        lines = formatter.structured_traceback(type(error), error, traceback, tb_offset=0)
         formatter.tb = kept
         self._told[type(error).__name__] = f"At {label}, the cell raised:\n" + "\n".join(lines) + "\n"
 
