@@ -11,6 +11,7 @@ import pytest
 from jupyterlab_jaxprof.captures import Record, Status
 from jupyterlab_jaxprof.magics.jaxsweep_progress import Progress
 from tests.magics.conftest import newest
+from tests.support.versions import enqueues_after_failures
 
 SETUP = """
 import jax, jax.numpy as jnp, time
@@ -255,6 +256,7 @@ def test_a_magic_in_the_cell_uses_the_name_and_keeps_no_record_of_repeats(shell,
     assert sorted(row.record.kind for row in store.list().rows) == ["sweep", "time", "time"]
 
 
+@enqueues_after_failures
 def test_a_wait_for_an_earlier_cell_is_told_at_its_value(shell, store):
     shell.run(
         "work = jax.jit(lambda x, n: jax.lax.fori_loop(0, n, lambda _, y: jnp.sin(y @ y), x))\n"
