@@ -7,19 +7,20 @@ import subprocess
 _TIMEOUT_S = 10
 
 
-def output_of(*command: str) -> tuple[str, str | None]:
+def output_of(*command: str, timeout_s: float | None = None) -> tuple[str, str | None]:
     """Run a command that only reports; returns its output, and why it failed (None where it worked)."""
+    limit_s = _TIMEOUT_S if timeout_s is None else timeout_s
     try:
         done = subprocess.run(
             command,
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=_TIMEOUT_S,
+            timeout=limit_s,
             stdin=subprocess.DEVNULL,
         )
     except subprocess.TimeoutExpired:
-        return "", f"it gave no answer within {_TIMEOUT_S} s"
+        return "", f"it gave no answer within {limit_s} s"
     except OSError as error:
         return "", error.strerror or str(error)
     if done.returncode != 0:

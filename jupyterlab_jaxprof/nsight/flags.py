@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 
+from jupyterlab_jaxprof.environment.command import output_of
 from jupyterlab_jaxprof.environment.nsys import Installation
 
 from .child import CAPTURE, DOMAIN
@@ -177,18 +177,8 @@ def _check(name: str, word: str, known: Mapping[str, str], installation: Install
 def known_flags(path: Path, version: str) -> Mapping[str, str]:
     """Read the flags that an nsys says it has; empty where it says nothing. Asked once."""
     del version
-    try:
-        done = subprocess.run(
-            [str(path), "profile", "--help"],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_HELP_TIMEOUT_S,
-            stdin=subprocess.DEVNULL,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return {}
+    said, _ = output_of(str(path), "profile", "--help", timeout_s=_HELP_TIMEOUT_S)
     return {
         match.group(1): match.group(0).strip()
-        for match in re.finditer(r"^\s+(?:-\w, )?--([a-z][\w-]*)[=\s[<]?", done.stdout, re.MULTILINE)
+        for match in re.finditer(r"^\s+(?:-\w, )?--([a-z][\w-]*)[=\s[<]?", said, re.MULTILINE)
     }

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from jupyterlab_jaxprof.environment.command import output_of
 from jupyterlab_jaxprof.timing.memory import device_memory
 from jupyterlab_jaxprof.timing.variables import backend_has_started
 
@@ -16,7 +15,6 @@ from jupyterlab_jaxprof.timing.variables import backend_has_started
 _RESERVE_BYTES = 1 << 30
 _MOST, _LEAST = 0.95, 0.01
 _FRACTIONS = ("XLA_PYTHON_CLIENT_MEM_FRACTION", "XLA_CLIENT_MEM_FRACTION")
-_TIMEOUT_S = 10
 _MIB = 1 << 20
 _OUT_OF_MEMORY = re.compile(r"RESOURCE_EXHAUSTED|out of memory|OUT_OF_MEMORY", re.IGNORECASE)
 
@@ -117,20 +115,8 @@ def _holders(gpus: list[Gpu]) -> str:
 
 
 def _ask(query: str) -> list[str]:
-    if shutil.which("nvidia-smi") is None:
-        return []
-    try:
-        done = subprocess.run(
-            ["nvidia-smi", query, "--format=csv,noheader,nounits"],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_TIMEOUT_S,
-            stdin=subprocess.DEVNULL,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return []
-    return done.stdout.splitlines() if done.returncode == 0 else []
+    said, failure = output_of("nvidia-smi", query, "--format=csv,noheader,nounits")
+    return [] if failure else said.splitlines()
 
 
 def _number(text: str | None) -> float | None:
