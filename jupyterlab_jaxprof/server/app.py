@@ -11,7 +11,7 @@ from jupyter_server.extension.application import ExtensionApp
 from traitlets import Bool, Float, Integer, Unicode
 
 from jupyterlab_jaxprof.captures.store import Store
-from jupyterlab_jaxprof.server import captures_api, downloads, pages, proxy, viewers_api
+from jupyterlab_jaxprof.server import captures_api, downloads, pages, proxy, settings_api, viewers_api
 from jupyterlab_jaxprof.server.viewers.process import Limits
 from jupyterlab_jaxprof.server.viewers.registry import Viewers, ViewerSettings
 from jupyterlab_jaxprof.server.watcher import StoreWatcher
@@ -88,6 +88,7 @@ class JaxProfApp(ExtensionApp):
         routes: list[tuple[Any, ...]] = [
             *captures_api.ROUTES,
             *downloads.ROUTES,
+            *settings_api.ROUTES,
             *viewers_api.ROUTES,
             *pages.ROUTES,
             *proxy.routes(),

@@ -79,6 +79,23 @@ class ApiHandler(APIHandler):
         Raises:
             web.HTTPError: 400 or 413, saying what is wrong with the body.
         """
+        data = self.json_body()
+        expected = ", ".join(types)
+        for key, value in data.items():
+            if key not in types:
+                raise Problem(400, f"Unknown key {json.dumps(key)[:80]}; this address takes: {expected}.")
+            if type(value) is not types[key]:
+                raise Problem(400, f"'{key}' must be {JSON_NAMES[types[key]]}.")
+        if not data or (required and len(data) != len(types)):
+            raise Problem(400, f"The body lacks a key; this address takes: {expected}.")
+        return data
+
+    def json_body(self) -> dict[str, Any]:
+        """The request's body: any JSON object.
+
+        Raises:
+            web.HTTPError: 400 or 413, saying what is wrong with the body.
+        """
         body = self.request.body
         if len(body) > BODY_LIMIT_BYTES:
             raise Problem(
@@ -90,14 +107,6 @@ class ApiHandler(APIHandler):
             raise Problem(400, "The body must be a JSON object.") from error
         if not isinstance(data, dict):
             raise Problem(400, "The body must be a JSON object.")
-        expected = ", ".join(types)
-        for key, value in data.items():
-            if key not in types:
-                raise Problem(400, f"Unknown key {json.dumps(key)[:80]}; this address takes: {expected}.")
-            if type(value) is not types[key]:
-                raise Problem(400, f"'{key}' must be {JSON_NAMES[types[key]]}.")
-        if not data or (required and len(data) != len(types)):
-            raise Problem(400, f"The body lacks a key; this address takes: {expected}.")
         return data
 
     def integer(self, name: str, default: int, *, low: int, high: int) -> int:

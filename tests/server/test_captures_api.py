@@ -185,3 +185,23 @@ def test_environment_report(server: Server):
     assert report["versions"]["xprof"].startswith("2.")
     assert "JUPYTER_TOKEN" not in json.dumps(report)
     assert server.token not in json.dumps(report)
+
+
+def test_settings_are_read_and_changed_key_by_key(server: Server):
+    path = server.store / "settings.json"
+    path.write_text('{"of a later version": 1}')
+    try:
+        answer = server.request("PUT", "jaxprof/api/settings", json={"defaults": {"jaxtime": "-r 5"}})
+        assert answer.json() == {
+            "settings": {"of a later version": 1, "defaults": {"jaxtime": "-r 5"}},
+            "problem": None,
+        }
+        assert server.get_json("jaxprof/api/settings") == answer.json()
+        for body in ({"defaults": {"jaxtime": 5}}, {"other": 1}, {"defaults": []}):
+            assert message(server.request("PUT", "jaxprof/api/settings", json=body), 400)
+        path.write_text("{")
+        assert str(path) in server.get_json("jaxprof/api/settings")["problem"]
+        assert str(path) in message(server.request("PUT", "jaxprof/api/settings", json={"defaults": {}}), 500)
+        assert server.get("jaxprof/api/settings", token=False).status_code == 403
+    finally:
+        path.unlink()
