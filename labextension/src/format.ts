@@ -79,6 +79,32 @@ export function formatPercent(value: Value): string {
   return unit(text, '%');
 }
 
+/** A fraction of 1 as a percentage. */
+export function formatShare(fraction: Value): string {
+  return formatPercent(isFinite(fraction) ? fraction * 100 : null);
+}
+
+/** A number with thousands set apart: '1,234'. */
+export function formatCount(value: Value): string {
+  return count(value);
+}
+
+/** A point in time so that a thousandth of the window can be told: '1,204.35 ms'. */
+export function formatInstant(ms: Value, windowMs: number): string {
+  if (!isFinite(ms)) {
+    return NONE;
+  }
+  const decimals =
+    windowMs > 0
+      ? Math.min(Math.max(3 - Math.ceil(Math.log10(windowMs)), 0), 6)
+      : 3;
+  const text = ms.toLocaleString('en-US', {
+    minimumFractionDigits: decimals,
+    maximumFractionDigits: decimals
+  });
+  return unit(text, 'ms');
+}
+
 const MILLISECONDS: Record<string, number> = {
   ns: 1e-6,
   us: 1e-3,

@@ -61,6 +61,21 @@ export const warningIcon = icon(
   '<path d="M1 21h22L12 2zm12-3h-2v-2h2zm0-4h-2v-4h2z"/>'
 );
 
+export const fineIcon = icon(
+  'fine',
+  '<path d="M9 16.170 4.830 12l-1.420 1.410L9 19 21 7l-1.410-1.410z"/>'
+);
+
+export const noteIcon = icon(
+  'note',
+  '<path d="M12 2a10 10 0 1 0 0 20 10 10 0 0 0 0-20zm1 15h-2v-6h2zm0-8h-2V7h2z" fill-rule="evenodd"/>'
+);
+
+export const compareIcon = icon(
+  'compare',
+  '<path d="M10 3H5a2 2 0 0 0-2 2v14a2 2 0 0 0 2 2h5v2h2V1h-2zm0 15H5l5-6zm9-15h-5v2h5v13l-5-6v9h5a2 2 0 0 0 2-2V5a2 2 0 0 0-2-2z"/>'
+);
+
 const KIND_ICONS = new Map([
   ['trace', traceIcon],
   ['time', timeIcon],

@@ -1,0 +1,402 @@
+/**
+ * The record of a capture, as the REST route gives it and as a notebook keeps it.
+ *
+ * These are the shapes of captures/shapes.py. Anything of the summary may be missing or null.
+ */
+
+import type { CaptureStatus, ICaptureFile } from './types';
+
+/** The version of the record's form that this front end knows whole. */
+export const RECORD_SCHEMA = 1;
+
+/** What may be left out, or null. */
+type Maybe<T> = T | null | undefined;
+
+export interface IRecordHeadline {
+  label?: Maybe<string>;
+  value?: Maybe<number>;
+  unit?: Maybe<string>;
+}
+
+/** The parts of the median step. */
+export interface IStepParts {
+  compute_ms?: Maybe<number>;
+  copy_ms?: Maybe<number>;
+  collective_ms?: Maybe<number>;
+  host_ms?: Maybe<number>;
+  idle_ms?: Maybe<number>;
+}
+
+export interface IRecordSteps {
+  name?: Maybe<string>;
+  count?: Maybe<number>;
+  median_ms?: Maybe<number>;
+  min_ms?: Maybe<number>;
+  max_ms?: Maybe<number>;
+  device_ms?: Maybe<number>;
+  /** The markers end before the devices' work does. */
+  marks_dispatch?: Maybe<boolean>;
+  others?: Maybe<
+    { name?: Maybe<string>; count?: Maybe<number>; median_ms?: Maybe<number> }[]
+  >;
+  durations_ms?: Maybe<Maybe<number>[]>;
+  slowest?: Maybe<
+    {
+      number?: Maybe<number>;
+      duration_ms?: Maybe<number>;
+      why?: Maybe<string>;
+    }[]
+  >;
+  parts?: Maybe<IStepParts>;
+}
+
+export interface IDeviceTimes {
+  device?: Maybe<string>;
+  busy_ms?: Maybe<number>;
+  busy_share?: Maybe<number>;
+  compute_ms?: Maybe<number>;
+  copy_ms?: Maybe<number>;
+  collective_ms?: Maybe<number>;
+  idle_ms?: Maybe<number>;
+  ops?: Maybe<number>;
+}
+
+/** `[start_ms, end_ms]` or `[start_ms, end_ms, label]`, in the file's own time. */
+export type IRecordInterval = [number, number, string?];
+
+export interface IRecordLane {
+  label?: Maybe<string>;
+  /** `steps`, `compiles`, `device`, `copies`, `collectives` or `host`. */
+  kind?: Maybe<string>;
+  intervals?: Maybe<IRecordInterval[]>;
+}
+
+export interface IRecordGap {
+  start_ms?: Maybe<number>;
+  end_ms?: Maybe<number>;
+  device?: Maybe<string>;
+  cause?: Maybe<string>;
+}
+
+export interface IRecordDrawing {
+  start_ms?: Maybe<number>;
+  end_ms?: Maybe<number>;
+  lanes?: Maybe<IRecordLane[]>;
+  gaps?: Maybe<IRecordGap[]>;
+}
+
+export interface IRecordTimeline {
+  source?: Maybe<string>;
+  /** A sentence: which part of the file was judged. */
+  window?: Maybe<string>;
+  window_ms?: Maybe<number>;
+  busy_share?: Maybe<number>;
+  steps_in_window?: Maybe<number>;
+  partial?: Maybe<boolean>;
+  /** What the recorder could not see. */
+  blind?: Maybe<string[]>;
+  devices?: Maybe<IDeviceTimes[]>;
+  drawing?: Maybe<IRecordDrawing>;
+}
+
+/** A row of any of the tables; which keys a table has stands in `captures/shapes.py`. */
+export interface ITableRow {
+  name?: Maybe<string>;
+  device?: Maybe<string>;
+  module?: Maybe<string>;
+  scope?: Maybe<string>;
+  source?: Maybe<string>;
+  kind?: Maybe<string>;
+  memory?: Maybe<string>;
+  count?: Maybe<number>;
+  bytes?: Maybe<number>;
+  total_ms?: Maybe<number>;
+  device_ms?: Maybe<number>;
+  median_us?: Maybe<number>;
+  max_us?: Maybe<number>;
+  gb_per_s?: Maybe<number>;
+  /** Fractions of 1. */
+  share_device?: Maybe<number>;
+  share_wall?: Maybe<number>;
+}
+
+export type TableName =
+  'kernels' | 'hlo_ops' | 'copies' | 'annotations' | 'calls' | 'modules';
+
+/** Milliseconds of several runs. */
+export interface ISamples {
+  count?: Maybe<number>;
+  minimum?: Maybe<number>;
+  p20?: Maybe<number>;
+  lower_quartile?: Maybe<number>;
+  median?: Maybe<number>;
+  upper_quartile?: Maybe<number>;
+  maximum?: Maybe<number>;
+  drift?: Maybe<number>;
+  histogram?: Maybe<{
+    edges?: Maybe<Maybe<number>[]>;
+    counts?: Maybe<Maybe<number>[]>;
+    beyond?: Maybe<number>;
+  }>;
+}
+
+export interface IFirstRun {
+  total_ms?: Maybe<number>;
+  returned_ms?: Maybe<number>;
+  trace_ms?: Maybe<number>;
+  lower_ms?: Maybe<number>;
+  compile_ms?: Maybe<number>;
+  cache_read_ms?: Maybe<number>;
+  run_ms?: Maybe<number>;
+  gc_ms?: Maybe<number>;
+}
+
+export interface ICompile {
+  name?: Maybe<string>;
+  cache?: Maybe<string>;
+  cause?: Maybe<string>;
+  reason?: Maybe<string>;
+  line?: Maybe<number>;
+  trace_ms?: Maybe<number>;
+  lower_ms?: Maybe<number>;
+  compile_ms?: Maybe<number>;
+  again?: Maybe<boolean>;
+  operation?: Maybe<boolean>;
+  arguments?: Maybe<string[]>;
+}
+
+export interface ITransfer {
+  direction?: Maybe<string>;
+  way?: Maybe<string>;
+  line?: Maybe<number>;
+  count?: Maybe<number>;
+  bytes?: Maybe<number>;
+  unsized?: Maybe<number>;
+  waited_ms?: Maybe<number>;
+}
+
+export interface IDeviceMemory {
+  device?: Maybe<string>;
+  in_use_bytes?: Maybe<number>;
+  peak_bytes?: Maybe<number>;
+  limit_bytes?: Maybe<number>;
+  pool_bytes?: Maybe<number>;
+  largest_allocation_bytes?: Maybe<number>;
+  largest_free_block_bytes?: Maybe<number>;
+}
+
+export interface IArray {
+  shape?: Maybe<number[]>;
+  dtype?: Maybe<string>;
+  size_bytes?: Maybe<number>;
+  holders?: Maybe<string[]>;
+  new?: Maybe<boolean>;
+}
+
+export interface IProgram {
+  name?: Maybe<string>;
+  argument_bytes?: Maybe<number>;
+  output_bytes?: Maybe<number>;
+  temporary_bytes?: Maybe<number>;
+  code_bytes?: Maybe<number>;
+}
+
+export interface IMemory {
+  before?: Maybe<IDeviceMemory[]>;
+  after?: Maybe<IDeviceMemory[]>;
+  programs?: Maybe<IProgram[]>;
+  arrays?: Maybe<IArray[]>;
+  arrays_bytes?: Maybe<number>;
+  arrays_count?: Maybe<number>;
+}
+
+export interface IComparison {
+  name?: Maybe<string>;
+  id?: Maybe<string>;
+  /** `p20` or `first`: which figure is compared. */
+  basis?: Maybe<string>;
+  value_ms?: Maybe<number>;
+  own_ms?: Maybe<number>;
+  ratio?: Maybe<{
+    value?: Maybe<number>;
+    low?: Maybe<number>;
+    high?: Maybe<number>;
+    differs?: Maybe<boolean>;
+  }>;
+  differences?: Maybe<string[]>;
+}
+
+export interface ISweepPoint {
+  value?: Maybe<string>;
+  label?: Maybe<string>;
+  /** `ok`, or how it ended instead. */
+  ending?: Maybe<string>;
+  error?: Maybe<string>;
+  hint?: Maybe<string>;
+  stopped?: Maybe<string>;
+  median_ms?: Maybe<number>;
+  lower_quartile_ms?: Maybe<number>;
+  upper_quartile_ms?: Maybe<number>;
+  samples?: Maybe<number>;
+  first_ms?: Maybe<number>;
+  compiling_ms?: Maybe<number>;
+  cache_read_ms?: Maybe<number>;
+  rate?: Maybe<number>;
+  peak_bytes?: Maybe<number>;
+  need_bytes?: Maybe<number>;
+  knee?: Maybe<boolean>;
+  peak_raised?: Maybe<boolean>;
+  compiled_before?: Maybe<boolean>;
+  peaks?: Maybe<
+    {
+      device?: Maybe<string>;
+      peak_bytes?: Maybe<number>;
+      raised?: Maybe<boolean>;
+    }[]
+  >;
+  doubts?: Maybe<string[]>;
+}
+
+export interface ISweepSeries {
+  label?: Maybe<string>;
+  along?: Maybe<string>;
+  verdict?: Maybe<string>;
+  points?: Maybe<ISweepPoint[]>;
+}
+
+export interface ISweep {
+  names?: Maybe<string[]>;
+  rate_unit?: Maybe<string>;
+  planned?: Maybe<number>;
+  devices?: Maybe<number>;
+  series?: Maybe<ISweepSeries[]>;
+}
+
+export interface IWatchSeries {
+  label?: Maybe<string>;
+  device?: Maybe<string>;
+  least_bytes?: Maybe<number>;
+  most_bytes?: Maybe<number>;
+  limit_bytes?: Maybe<number>;
+  columns?: Maybe<Maybe<number>[]>;
+}
+
+export interface IWatchedCell {
+  label?: Maybe<string>;
+  code?: Maybe<string>;
+  start_ms?: Maybe<number>;
+  end_ms?: Maybe<number>;
+}
+
+export interface IWatch {
+  duration_ms?: Maybe<number>;
+  samples?: Maybe<number>;
+  interval_ms?: Maybe<number>;
+  cost?: Maybe<number>;
+  series?: Maybe<IWatchSeries[]>;
+  cells?: Maybe<IWatchedCell[]>;
+  cells_left_out?: Maybe<number>;
+}
+
+export interface IVariable {
+  name?: Maybe<string>;
+  value?: Maybe<string>;
+  /** What JAX has read, and goes by. */
+  read?: Maybe<string>;
+  late?: Maybe<boolean>;
+}
+
+export interface IRecordSummary {
+  headline?: Maybe<IRecordHeadline>;
+  wall_ms?: Maybe<number>;
+  steps?: Maybe<IRecordSteps>;
+  timeline?: Maybe<IRecordTimeline>;
+  tables?: Maybe<Partial<Record<TableName, Maybe<ITableRow[]>>>>;
+  tables_left_out?: Maybe<Partial<Record<TableName, Maybe<number>>>>;
+  sentence?: Maybe<string>;
+  first?: Maybe<IFirstRun>;
+  autotuning?: Maybe<boolean>;
+  cached?: Maybe<ISamples>;
+  cached_returned?: Maybe<ISamples>;
+  repeats?: Maybe<{
+    loops?: Maybe<number>;
+    left_out?: Maybe<number>;
+    gc_ms?: Maybe<number>;
+    stopped?: Maybe<string>;
+  }>;
+  compiles?: Maybe<ICompile[]>;
+  compiles_left_out?: Maybe<{
+    count?: Maybe<number>;
+    total_ms?: Maybe<number>;
+  }>;
+  transfers?: Maybe<ITransfer[]>;
+  transfers_left_out?: Maybe<number>;
+  memory?: Maybe<IMemory>;
+  comparison?: Maybe<IComparison[]>;
+  sweep?: Maybe<ISweep>;
+  process_bytes?: Maybe<number>;
+  remarks?: Maybe<string[]>;
+  variables?: Maybe<IVariable[]>;
+  watch?: Maybe<IWatch>;
+}
+
+export interface IFindingRange {
+  start_ms?: Maybe<number>;
+  end_ms?: Maybe<number>;
+  label?: Maybe<string>;
+}
+
+export interface IFinding {
+  id?: Maybe<string>;
+  title?: Maybe<string>;
+  /** `problem`, `note` or `fine`. */
+  level?: Maybe<string>;
+  /** What mending it alone would win. */
+  lost_ms?: Maybe<number>;
+  share?: Maybe<number>;
+  evidence?: Maybe<string[]>;
+  ranges?: Maybe<IFindingRange[]>;
+  meaning?: Maybe<string>;
+  next?: Maybe<string[]>;
+  /** Its page below docs/, as `patterns/device-idle`. */
+  doc?: Maybe<string>;
+}
+
+export interface IRecordDevice {
+  id?: Maybe<number>;
+  platform?: Maybe<string>;
+  kind?: Maybe<string>;
+  process_index?: Maybe<number>;
+}
+
+/** Texts, but for `devices`; a later version may add anything. */
+export interface IRecordEnvironment {
+  devices?: Maybe<IRecordDevice[]>;
+  [key: string]: unknown;
+}
+
+export interface ICaptureRecord {
+  schema: number;
+  id: string;
+  kind: string;
+  name: string;
+  created: string;
+  status: CaptureStatus;
+  reason: string;
+  notebook: string;
+  magic: string;
+  cell: string;
+  environment: IRecordEnvironment;
+  files: ICaptureFile[];
+  summary: IRecordSummary;
+  notices: string[];
+  findings: IFinding[];
+  xprof_run: string | null;
+  notes: string;
+  pinned: boolean;
+  size_bytes?: number;
+  /** Where it lies; on the kernel's machine in a card, on the server's in an answer. */
+  directory?: string;
+  /** False for one that went elsewhere than into the store; only a card tells. */
+  in_store?: boolean;
+}
