@@ -79,6 +79,7 @@ _POINT = {
 SUMMARY: dict[str, Any] = {
     "headline": {"label": str, "value": float, "unit": str},
     "wall_ms": float,
+    "place": {"file": str, "line": float},
     "steps": {
         "name": str,
         **_numbers("count", "median_ms", "min_ms", "max_ms", "device_ms"),

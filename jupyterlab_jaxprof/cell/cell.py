@@ -16,7 +16,7 @@ from IPython.core.error import UsageError
 
 from jupyterlab_jaxprof.cell.barrier import Barrier
 from jupyterlab_jaxprof.cell.loop import compile_loop, loop_names
-from jupyterlab_jaxprof.cell.place import locate, place_of_line
+from jupyterlab_jaxprof.cell.place import Place, locate, place_of_line
 from jupyterlab_jaxprof.cell.source import Program, compile_body
 
 if TYPE_CHECKING:
@@ -58,9 +58,12 @@ class Cell:
     body: str
     magic: str
 
-    def __init__(self, shell: InteractiveShell, magic: str, body: str, program: Program) -> None:
+    def __init__(
+        self, shell: InteractiveShell, magic: str, body: str, program: Program, place: Place
+    ) -> None:
         self.magic = magic
         self.body = body
+        self.place = place
         self._shell = shell
         self._program = program
         self._loop: CodeType | None = None
@@ -74,13 +77,14 @@ class Cell:
         """
         name = magic.lstrip("%")
         magic_line = f"%%{name} {line}".rstrip()
-        program = compile_body(shell, body, locate(shell, magic_line, body))
+        place = locate(shell, magic_line, body)
+        program = compile_body(shell, body, place)
         if not program.units:
             raise UsageError(
                 f"%%{name}: there is nothing to run, since the cell has no code below its first line. Write "
                 f"the code to measure on the lines below %%{name}. Nothing has run."
             )
-        return cls(shell, magic_line, body, program)
+        return cls(shell, magic_line, body, program, place)
 
     @classmethod
     def from_line(cls, shell: InteractiveShell, magic_line: str, body: str) -> Cell:
@@ -88,10 +92,11 @@ class Cell:
 
         Raises SyntaxError of that line, and UsageError when there is nothing to run.
         """
-        program = compile_body(shell, body, place_of_line(shell, body))
+        place = place_of_line(shell, body)
+        program = compile_body(shell, body, place)
         if not program.units:
             raise UsageError(f"{magic_line.split()[0]}: this line has nothing to run. Nothing has run.")
-        return cls(shell, magic_line, body, program)
+        return cls(shell, magic_line, body, program, place)
 
     @property
     def filename(self) -> str:

@@ -6,6 +6,7 @@ import ast
 import linecache
 import sys
 from dataclasses import dataclass
+from pathlib import PurePath
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,11 @@ class Place:
         """The head as Python: its magics as comments, and no blank line at the top for IPython to drop."""
         lines = self.head.splitlines(keepends=True)
         return "".join(line if line.startswith("#") else f"#{line}" for line in lines)
+
+    @property
+    def told(self) -> dict[str, str | int]:
+        """Give what a record keeps: the file name's last part, and the body's first line in that file."""
+        return {"file": PurePath(self.filename).name, "line": self.head.count("\n") + 1}
 
     def show(self, text: str) -> None:
         """Let tracebacks and `inspect.getsource` read `text` as the cell's file."""

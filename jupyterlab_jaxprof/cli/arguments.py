@@ -52,9 +52,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     report.add_argument(
         "--html", type=_file, metavar="FILE", help="write the report to FILE as an HTML page too"
     )
-    compare = add("compare", "show what changed from one capture, trace or report to another")
+    compare = add("compare", "show what changed from one capture, trace or report to others")
     compare.add_argument("before", metavar="BEFORE", help=_TARGET)
-    compare.add_argument("after", metavar="AFTER", help="the other one")
+    compare.add_argument("after", metavar="AFTER", nargs="+", help="those compared with it, one or more")
     compare.add_argument("--json", action="store_true", help="print JSON, for programs")
     explain = add("explain", "show the documentation's page about a finding")
     explain.add_argument("pattern", metavar="PATTERN", help="its name, such as host-starves-device")

@@ -61,11 +61,11 @@ def _warn_of_untold(summary: Mapping[str, Any], wanted: Sequence[str], output: O
 
 def _compare(store: Store, asked: Namespace, output: Output) -> bool:
     """Show what changed."""
-    found = reports.compare(store, asked.before, asked.after)
+    found = reports.side_by_side(store, [asked.before, *asked.after])
     if asked.json:
         output.write_json(found.to_json())
     else:
-        output.write(reports.compared.text(found, output.paper))
+        output.write(reports.columns.text(found, output.paper))
     return False
 
 

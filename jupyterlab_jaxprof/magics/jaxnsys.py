@@ -110,7 +110,8 @@ def _capture(run: Run, planned: Plan, cell: Cell, arguments: Arguments, chosen: 
         graphs=arguments.graphs,
         returned=arguments.returned,
     )
-    return run.capture(planned, program, chosen, Source(notebook_name(), cell.magic, cell.body), cache)
+    source = Source(notebook_name(), cell.magic, cell.body, cell.place.told)
+    return run.capture(planned, program, chosen, source, cache)
 
 
 def _show(shell: InteractiveShell, result: Result, arguments: Arguments, display: Display) -> None:

@@ -28,7 +28,8 @@ Tell what jupyterlab-jaxprof finds here, and what captures say.
                                      name), or of any trace or report, whoever recorded it: a
                                      directory, *.xplane.pb, *.nsys-rep, *.qdstrm, *.sqlite;
                                      NAME~1 is the capture before the newest of that name
-    %jaxprof compare BEFORE AFTER    two of those: steps, findings, and what got slower and faster
+    %jaxprof compare BEFORE AFTER    two of those, or more: steps, findings, and what got slower and
+                                     faster, each against the first
     %jaxprof explain PATTERN         the page about a finding, such as host-starves-device
 
 Options of report and compare

@@ -39,16 +39,16 @@ def report(shell: InteractiveShell, line: str) -> None:
 
 
 def compare(shell: InteractiveShell, line: str) -> None:
-    """Show what changed from one capture, trace or report to another."""
+    """Show what changed from one capture, trace or report to others."""
     __tracebackhide__ = True
     parser = _parser(_COMPARE)
-    parser.add_argument("after", nargs="?")
+    parser.add_argument("after", nargs="*")
     values = read(parser, split(_COMPARE, line))
     if not values.name or not values.after:
         raise usage_error(_COMPARE, "it needs two captures or paths: the one before, and the one after.")
     variable = identifier(_COMPARE, values.save)
     try:
-        found = reports.compare(Store.default(), values.name, values.after)
+        found = reports.side_by_side(Store.default(), [values.name, *values.after])
     except reports.ReportError as error:
         raise usage_error(_COMPARE, str(error)) from None
     if variable:
@@ -57,7 +57,7 @@ def compare(shell: InteractiveShell, line: str) -> None:
         _print_json(found.to_json())
     else:
         display = Display(shell, show_card=True)
-        text, html = reports.compared.text(found, display.paper), reports.compared.html(found)
+        text, html = reports.columns.text(found, display.paper), reports.columns.html(found)
         display.show({"text/plain": text, "text/html": html})
 
 

@@ -142,7 +142,7 @@ def _keep(
             cell=cell.body,
             environment=environment,
             summary=summary_of(result, compare(result, environment, others), lines=not arguments.expression)
-            | {"autotuning": autotunes(environment)},
+            | {"autotuning": autotunes(environment), "place": cell.place.told},
             notices=_notices(result),
         )
     except StoreError as trouble:

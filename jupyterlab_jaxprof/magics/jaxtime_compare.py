@@ -6,24 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from jupyterlab_jaxprof.captures import Record, Status, Store
+from jupyterlab_jaxprof.captures.samples import Summary, ratio, summary_from
+from jupyterlab_jaxprof.reports import differences
 from jupyterlab_jaxprof.timing import TimedResult
-from jupyterlab_jaxprof.timing.statistics import Summary, ratio, summary_from
 
 from .arguments import usage_error
 
 KIND = "time"
 _PAGE = 200
 _NAMED = 8
-_ENVIRONMENT = {
-    "jax": "jax",
-    "jaxlib": "jaxlib",
-    "python": "Python",
-    "host": "host",
-    "platform": "platform",
-    "xla_flags": "XLA_FLAGS",
-    "x64": "jax_enable_x64",
-    "matmul_precision": "jax_default_matmul_precision",
-}
 
 
 def find(store: Store, names: Sequence[str], magic: str) -> list[Record]:
@@ -82,31 +73,9 @@ def _compared(result: TimedResult, environment: Mapping[str, Any], other: Record
         total_ms = first.get("total_ms")
         row |= {"basis": "first", "value_ms": total_ms, "own_ms": result.first_ms}
         row["ratio"] = {"value": result.first_ms / total_ms} if total_ms else None
-    return row | {"differences": _differences(environment, other.environment)}
+    return row | {"differences": differences(environment, other.environment, ("here", "there"))}
 
 
 def _cached(record: Record) -> Summary | None:
     data = record.summary.get("cached")
     return summary_from(cast("Mapping[str, Any]", data)) if isinstance(data, Mapping) else None
-
-
-def _differences(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
-    """Name what differs around the two, as 'jax: 0.10.2 here, 0.9.0 there'."""
-    pairs = [("devices", _devices(mine), _devices(theirs))]
-    pairs += [(label, mine.get(key), theirs.get(key)) for key, label in _ENVIRONMENT.items()]
-    return [
-        f"{label}: {_value(here)} here, {_value(there)} there"
-        for label, here, there in pairs
-        if here != there
-    ]
-
-
-def _devices(environment: Mapping[str, Any]) -> str:
-    listed = environment.get("devices")
-    devices = cast("list[Any]", listed) if isinstance(listed, list) else []
-    kinds = [str(device.get("kind")) for device in devices if isinstance(device, dict)]
-    return ", ".join(f"{kinds.count(kind)} × {kind}" for kind in dict.fromkeys(kinds))
-
-
-def _value(value: object) -> str:
-    return str(value) if value not in (None, "") else "none"

@@ -136,7 +136,7 @@ def _conclude(
     """Write the capture and show it, then give the cell's value or raise its error."""
     __tracebackhide__ = True
     try:
-        source = Source(notebook_name(), cell.magic, cell.body)
+        source = Source(notebook_name(), cell.magic, cell.body, cell.place.told)
         record = trace.finish(outcome, source, say=display.say)
         _present(shell, record, trace.draft, arguments, display)
     except StoreError as error:  # the cell's value or error counts for more

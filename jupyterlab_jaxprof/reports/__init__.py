@@ -1,17 +1,19 @@
-"""From a name or a path to what a capture, a trace or an Nsight report says; and two of them compared.
+"""From a name or a path to what a capture, a trace or an Nsight report says; and captures compared.
 
 For the magics and for the terminal alike. Importing this imports neither numpy nor jax.
 """
 
 from __future__ import annotations
 
-from . import compared
+from . import columns, compared
+from .around import differences
 from .compare import Comparison, compare
 from .doctor import doctor
 from .examine import Examined, devices_of, examine, headline, pattern_ids
 from .find import ReportError, find
 from .pages import page_of
 from .report import Report, report
+from .side_by_side import SideBySide, side_by_side
 from .unseen import not_seen, unseen
 
 __all__ = [
@@ -19,9 +21,12 @@ __all__ = [
     "Examined",
     "Report",
     "ReportError",
+    "SideBySide",
+    "columns",
     "compare",
     "compared",
     "devices_of",
+    "differences",
     "doctor",
     "examine",
     "find",
@@ -30,5 +35,6 @@ __all__ = [
     "page_of",
     "pattern_ids",
     "report",
+    "side_by_side",
     "unseen",
 ]

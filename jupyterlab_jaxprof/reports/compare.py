@@ -9,6 +9,7 @@ from typing import Any, cast
 from jupyterlab_jaxprof.captures import Record, Store
 from jupyterlab_jaxprof.cards.traced import BLIND
 
+from .around import differences
 from .compare_steps import compare_steps, count_in_window, of_two_recorders
 from .find import ReportError
 from .report import Report, report
@@ -19,19 +20,10 @@ Data = Mapping[str, Any]
 MAX_ROWS = 30
 # Below this change a sum over a trace says nothing: two traces of the same program differ as much.
 _ALIKE = 0.05
-_TABLES = ("kernels", "hlo_ops", "copies")
+TABLES = ("kernels", "hlo_ops", "copies")
 #: Findings of what happens once, however many steps there are.
 _ONCE = ("first-call-compile",)
 _RECORDERS = {"xplane": "JAX's profiler", "nsight": "Nsight Systems"}
-_ENVIRONMENT = {
-    "jax": "jax",
-    "jaxlib": "jaxlib",
-    "python": "Python",
-    "host": "host",
-    "platform": "platform",
-    "xla_flags": "XLA_FLAGS",
-    "cuda": "CUDA",
-}
 
 
 @dataclass(frozen=True)
@@ -70,20 +62,31 @@ class Comparison:
 
 
 def compare(store: Store, before: str, after: str) -> Comparison:
-    """Compare two captures or paths; raises ReportError for one that has nothing to compare."""
+    """Compare two captures or paths; raises ReportError for one that has no timeline to compare."""
     first, second = report(store, before), report(store, after)
     for one in (first, second):
-        if "timeline" not in one.record.summary:
+        if not has_timeline(one):
             raise ReportError(_no_timeline(one))
-    if _is_one(first, second):
-        raise ReportError(_one(first, before))
+    if is_one(first, second):
+        raise ReportError(same(first, before))
+    return compare_reports(first, second)
+
+
+def compare_reports(
+    first: Report, second: Report, *, per_step: bool | None = None, most: int = MAX_ROWS
+) -> Comparison:
+    """Compare two reports that have timelines; by step, if not said, where both have steps.
+
+    Of each table `most` rows are kept: those that lost most time, and those that won most.
+    """
     summaries = first.record.summary, second.record.summary
     steps = compare_steps(*summaries)
-    per_step = bool(steps["before"] and steps["after"])
+    if per_step is None:
+        per_step = bool(steps["before"] and steps["after"])
     counts = [count_in_window(summary) for summary in summaries]
     divisors = counts if per_step else [1, 1]
     not_compared = _no_tables(*summaries)
-    rows = {table: [] if not_compared else _rows(*summaries, table, *divisors) for table in _TABLES}
+    rows = {table: [] if not_compared else _rows(*summaries, table, divisors, most) for table in TABLES}
     return Comparison(
         before=first,
         after=second,
@@ -102,36 +105,31 @@ def compare(store: Store, before: str, after: str) -> Comparison:
     )
 
 
+def has_timeline(one: Report) -> bool:
+    """Tell whether there is a timeline to compare."""
+    return "timeline" in one.record.summary
+
+
 def _sides(values: Iterable[Any]) -> dict[str, Any]:
     return dict(zip(("before", "after"), values, strict=True))
 
 
-def _is_one(first: Report, second: Report) -> bool:
+def is_one(first: Report, second: Report) -> bool:
+    """Tell whether two reports are of the same capture, or of the same path."""
     if first.record.id or second.record.id:
         return first.record.id == second.record.id
     return first.path.samefile(second.path)
 
 
-def _one(same: Report, target: str) -> str:
-    name = same.record.name
-    if not same.record.id:
+def same(one: Report, target: str) -> str:
+    """Say that a report was named twice."""
+    name = one.record.name
+    if not one.record.id:
         return f"Both are {target}: there is nothing to compare."
     return (
-        f"Both are the capture {same.record.id}, called {name!r}: there is nothing to compare. `{name}~1` is "
+        f"Both are the capture {one.record.id}, called {name!r}: there is nothing to compare. `{name}~1` is "
         "the one before the newest of that name, and `jaxprof list` tells the identifiers of all."
     )
-
-
-def differences(before: Data, after: Data) -> list[str]:
-    """Name what differs around the two, as 'jax: 0.9.0 before, 0.10.2 after', where both tell it."""
-    pairs = [("devices", _devices(before) or None, _devices(after) or None)]
-    pairs += [(label, before.get(key), after.get(key)) for key, label in _ENVIRONMENT.items()]
-    return [
-        f"{label}: {first or 'none'} before, {second or 'none'} after"
-        for label, first, second in pairs
-        # None, and an empty text of all but the flags, is not recorded
-        if None not in (first, second) and first != second and (label == "XLA_FLAGS" or (first and second))
-    ]
 
 
 def _recordings(before: Data, after: Data) -> list[str]:
@@ -160,7 +158,8 @@ def _no_tables(before: Data, after: Data) -> str:
     return ""
 
 
-def _rows(before: Data, after: Data, table: str, count_before: int, count_after: int) -> list[dict[str, Any]]:
+def _rows(before: Data, after: Data, table: str, divisors: Sequence[int], most: int) -> list[dict[str, Any]]:
+    count_before, count_after = divisors
     first, second = _summed(before, table), _summed(after, table)
     rows: list[dict[str, Any]] = []
     for name in {**first, **second}:
@@ -178,8 +177,8 @@ def _rows(before: Data, after: Data, table: str, count_before: int, count_after:
             }
         )
     rows.sort(key=lambda row: -row["change_ms"])
-    worst = rows[: MAX_ROWS // 2]
-    return worst + rows[max(len(rows) - MAX_ROWS // 2, len(worst)) :]
+    worst = rows[: most // 2]
+    return worst + rows[max(len(rows) - most // 2, len(worst)) :]
 
 
 def _summed(summary: Data, table: str) -> dict[str, tuple[float, float]]:
@@ -250,13 +249,6 @@ def _named(one: Report) -> dict[str, Any]:
         "created": record.created,
         "directory": str(one.directory),
     }
-
-
-def _devices(environment: Data) -> str:
-    listed = environment.get("devices")
-    devices = cast("Sequence[Any]", listed) if isinstance(listed, (list, tuple)) else ()
-    kinds = [str(device.get("kind")) for device in devices if isinstance(device, Mapping)]
-    return ", ".join(f"{kinds.count(kind)} × {kind}" for kind in dict.fromkeys(kinds))
 
 
 def _no_timeline(one: Report) -> str:

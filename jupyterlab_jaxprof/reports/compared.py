@@ -31,18 +31,28 @@ _VERDICTS = {
 
 def text(comparison: Comparison, paper: Paper = PLAIN) -> str:
     """Write it for a terminal."""
-    inner = paper.indented(2)
-    lines = [paper.paint(_title(comparison), "bold")]
-    lines += [f"  {line}" for block in blocks(comparison) for line in lines_of(block, inner)]
-    return "\n".join(lines)
+    return text_of(_title(comparison), blocks(comparison), paper)
 
 
 def html(comparison: Comparison) -> str:
     """Write it for a notebook: one element, no script."""
-    parts = "".join(render_block(block) for block in blocks(comparison))
+    return html_of(_title(comparison), blocks(comparison))
+
+
+def text_of(title: str, shown: Sequence[Block], paper: Paper) -> str:
+    """Write blocks below a title."""
+    inner = paper.indented(2)
+    return "\n".join(
+        [paper.paint(title, "bold"), *(f"  {line}" for block in shown for line in lines_of(block, inner))]
+    )
+
+
+def html_of(title: str, shown: Sequence[Block]) -> str:
+    """Write blocks below a title as one element."""
+    parts = "".join(render_block(block) for block in shown)
     return (
         f'<section class="jaxprof-card"><style>{style()}</style><header><div><strong class="jx-title"><bdi>'
-        f"{escape(_title(comparison))}</bdi></strong></div></header>{parts}</section>"
+        f"{escape(title)}</bdi></strong></div></header>{parts}</section>"
     )
 
 
@@ -59,18 +69,22 @@ def blocks(comparison: Comparison) -> list[Block]:
 
 
 def _title(comparison: Comparison) -> str:
-    before, after = _name(comparison.before), _name(comparison.after)
-    if before == after:
-        reports = comparison.before, comparison.after
-        moments = [units.moment(one.record.created) for one in reports]
-        if moments[0] == moments[1]:
-            moments = [one.record.id or str(one.path) for one in reports]
-        before, after = (f"{before} ({printable(moment)})" for moment in moments)
-    return f"{before} → {after}"
+    return " → ".join(names_of([comparison.before, comparison.after]))
 
 
-def _name(one: Report) -> str:
-    return printable(one.record.name, 80)
+def names_of(reports: Sequence[Report]) -> list[str]:
+    """Name each so that no two have the same: with its time, or if need be with its identifier."""
+    names = [printable(one.record.name, 80) for one in reports]
+    if len(set(names)) == len(names):
+        return names
+    moments = [units.moment(one.record.created) for one in reports]
+    if len(set(zip(names, moments, strict=True))) < len(names):
+        moments = [one.record.id or str(one.path) for one in reports]
+    twice = {name for name in names if names.count(name) > 1}
+    return [
+        f"{name} ({printable(moment)})" if name in twice else name
+        for name, moment in zip(names, moments, strict=True)
+    ]
 
 
 def _summary(comparison: Comparison) -> Iterator[Block]:

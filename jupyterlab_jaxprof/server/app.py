@@ -11,7 +11,15 @@ from jupyter_server.extension.application import ExtensionApp
 from traitlets import Bool, Float, Integer, Unicode
 
 from jupyterlab_jaxprof.captures.store import Store
-from jupyterlab_jaxprof.server import captures_api, downloads, pages, proxy, settings_api, viewers_api
+from jupyterlab_jaxprof.server import (
+    captures_api,
+    compare_api,
+    downloads,
+    pages,
+    proxy,
+    settings_api,
+    viewers_api,
+)
 from jupyterlab_jaxprof.server.viewers.process import Limits
 from jupyterlab_jaxprof.server.viewers.registry import Viewers, ViewerSettings
 from jupyterlab_jaxprof.server.watcher import StoreWatcher
@@ -58,6 +66,10 @@ class JaxProfApp(ExtensionApp):
         30.0, min=1.0, help="How long a viewer may take to answer its first request, in seconds."
     ).tag(config=True)
 
+    compare_timeout_s = Float(
+        120.0, min=1.0, help="How long comparing captures may take in JupyterLab, in seconds."
+    ).tag(config=True)
+
     def initialize_settings(self) -> None:
         """Open the store, make the viewers, and tell the kernels to come where both are."""
         assert self.serverapp is not None
@@ -87,6 +99,7 @@ class JaxProfApp(ExtensionApp):
         """Register the routes, most particular first: tornado takes the first that matches."""
         routes: list[tuple[Any, ...]] = [
             *captures_api.ROUTES,
+            *compare_api.ROUTES,
             *downloads.ROUTES,
             *settings_api.ROUTES,
             *viewers_api.ROUTES,

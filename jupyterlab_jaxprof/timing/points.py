@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from jupyterlab_jaxprof.captures.samples import Summary
 from jupyterlab_jaxprof.cards import units
 from jupyterlab_jaxprof.timing.memory import DeviceMemory
 from jupyterlab_jaxprof.timing.result import TimedResult
-from jupyterlab_jaxprof.timing.statistics import Summary
 
 
 class Ending(StrEnum):

@@ -6,13 +6,13 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from jupyterlab_jaxprof.captures.samples import Ratio, Summary, ratio, summarize
 from jupyterlab_jaxprof.cards import units
 from jupyterlab_jaxprof.cell import Run, described
 from jupyterlab_jaxprof.timing.compiles import Compile, Phases
 from jupyterlab_jaxprof.timing.frames import data_frame
 from jupyterlab_jaxprof.timing.memory import MemoryReport
 from jupyterlab_jaxprof.timing.repeats import Repeats
-from jupyterlab_jaxprof.timing.statistics import Ratio, Summary, ratio, summarize
 from jupyterlab_jaxprof.timing.transfers import Transfer
 
 #: Compiling that takes less of a run than this is not worth a word in the first sentence.

@@ -54,11 +54,16 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a capture comes from: the notebook's path, the magic's line and the code that was traced."""
+    """Where a capture comes from: the notebook's path, the magic's line and the code that was traced.
+
+    `place`: the `file` that the code's own lines are told of, and the `line` there of its first; None for
+    several cells.
+    """
 
     notebook: str = ""
     magic: str = ""
     cell: str = ""
+    place: Mapping[str, Any] | None = None
 
 
 class Trace:
@@ -245,7 +250,7 @@ def publish(
         magic=source.magic,
         cell=source.cell,
         environment=environment,
-        summary=summary(outcome, examined),
+        summary=summary(outcome, examined) | {"place": source.place},
         notices=list(dict.fromkeys(outcome.notices)),
         findings=examined.findings if examined is not None else (),
     )

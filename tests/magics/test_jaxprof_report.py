@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jupyterlab_jaxprof.captures import Capture, Store
-from jupyterlab_jaxprof.reports import Comparison
+from jupyterlab_jaxprof.reports import SideBySide
 from tests.cli.conftest import add_diagnosed, add_timing, add_trace
 from tests.support.captures import unpacked
 from tests.support.shells import Shell, running_shell
@@ -46,7 +46,7 @@ def test_json_for_programs(shell: Shell, store: Store) -> None:
         add_diagnosed(store, "run")
     assert json.loads(shell.run("%jaxprof report run --json").text)["findings"][1]["level"] == "note"
     compared = json.loads(shell.run("%jaxprof compare run~1 run --json").text)
-    assert compared["steps"]["verdict"] == "alike"
+    assert compared["steps"][0]["verdict"] == "alike"
 
 
 def test_compare(shell: Shell, store: Store) -> None:
@@ -55,8 +55,10 @@ def test_compare(shell: Shell, store: Store) -> None:
     assert outcome.error is None
     for fact in ("before → healthy.xplane.pb", "31.9 ms", "1.63 ms", "faster"):
         assert fact in outcome.text
-    assert isinstance(shell.names["found"], Comparison)
-    assert shell.names["found"].steps["verdict"] == "faster"
+    assert isinstance(shell.names["found"], SideBySide)
+    assert shell.names["found"].steps[0]["verdict"] == "faster"
+    add_timing(store, "timing")
+    assert "measured nothing that both have" in shell.run("%jaxprof compare before timing").text
 
 
 @pytest.mark.parametrize(
@@ -69,7 +71,7 @@ def test_compare(shell: Shell, store: Store) -> None:
         ("report known --jsn", "there is no option --jsn. Did you mean --json?"),
         ("report known --save 1x", "'1x' can't be one"),
         ("compare known", "%jaxprof compare: it needs two captures or paths"),
-        ("compare known timing", "compares timings"),
+        ("compare known nothing", "No capture is called 'nothing'"),
     ],
 )
 def test_what_can_not_be_done_is_a_sentence(shell: Shell, store: Store, line: str, said: str) -> None:
