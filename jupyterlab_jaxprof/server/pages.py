@@ -47,8 +47,8 @@ PAGE = """<!doctype html>
 <meta name="color-scheme" content="light dark">
 <title>{title}</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="{base_url}jaxprof/static/viewer.css?v={stamp}">
-<script type="module" src="{base_url}jaxprof/static/viewer.js?v={stamp}"></script>
+<link rel="stylesheet" href="{base_url}jaxprof/static/viewer.css">
+<script type="module" src="{base_url}jaxprof/static/viewer.js"></script>
 </head>
 <body data-base-url="{base_url}" data-viewer="{viewer}" data-title="{title}" data-xsrf="{xsrf}"
   data-external-scripts="{external_scripts}">
@@ -63,6 +63,8 @@ PAGE = """<!doctype html>
 <div id="notice-text"></div>
 <button id="dismiss" type="button">Don’t show again</button>
 </aside>
+<nav id="tools" aria-label="Tools" hidden></nav>
+<section id="tables" aria-label="Figures" tabindex="-1" hidden></section>
 <iframe id="viewer" title="{title}" allow="clipboard-write; fullscreen" hidden></iframe>
 <noscript><p>{title} needs JavaScript.</p></noscript>
 </body>
@@ -94,18 +96,21 @@ class PageHandler(JupyterHandler):
             "title": SPECS[viewer].title,
             "xsrf": self.xsrf_token.decode(),
             "external_scripts": "yes" if app.external_scripts else "no",
-            "stamp": f"{(STATIC / 'viewer.js').stat().st_mtime_ns:x}",
         }
         self.finish(PAGE.format_map({key: escape(value) for key, value in values.items()}))
 
 
 class AssetHandler(AuthenticatedFileHandler):
-    """The page's script and style; Jupyter's login applies to them as well."""
+    """The page's scripts and style; Jupyter's login applies to them as well."""
 
     auth_resource = RESOURCE
 
     def check_xsrf_cookie(self) -> None:
         """Nothing secret is in them."""
+
+    def set_extra_headers(self, path: str) -> None:
+        """Let the browser ask whether they have changed: the scripts import each other by name."""
+        self.set_header("Cache-Control", "no-cache")
 
 
 ROUTES: list[tuple[Any, ...]] = [

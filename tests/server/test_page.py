@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from urllib.parse import parse_qs, quote, urlparse
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, FrameLocator, Locator, Page, Route, expect
 
+from jupyterlab_jaxprof import timeline
+from jupyterlab_jaxprof.captures import Status, Store
+from jupyterlab_jaxprof.diagnosis import diagnose
 from tests.server.conftest import Publish, publish_capture
 from tests.support.browser import chromium
-from tests.support.servers import Server
+from tests.support.servers import Server, unpacked
 
 pytestmark = pytest.mark.browser
 
@@ -51,6 +54,11 @@ def xprof(page: Page):
     return page.frame_locator("#viewer")
 
 
+def figures(page: Page | FrameLocator) -> Locator:
+    """What this page draws itself where Google's charts can't be reached."""
+    return page.get_by_role("region", name="Figures")
+
+
 def expect_trace(page: Page) -> None:
     viewer = xprof(page).frame_locator("iframe")
     expect(viewer.get_by_text("XLA Modules").first).to_be_visible()
@@ -72,7 +80,7 @@ def test_a_run_opens_in_the_trace_viewer_and_survives_a_reload(page: Page, serve
 
 def test_a_tool_and_a_host_may_be_named(page: Page, server: Server, run: str):
     open_page(page, server, f"run={quote(run)}&tool=overview_page&host=vm")
-    expect(xprof(page).get_by_text("Performance Summary")).to_be_visible()
+    expect(figures(page).get_by_role("heading", name="Overview")).to_be_visible()
     frame = page.frame(url=lambda url: "/xprof/data/plugin/profile/overview_page" in url)
     assert frame
     assert parse_qs(urlparse(frame.url).query)["host"] == ["vm"]
@@ -128,6 +136,17 @@ def test_an_answer_that_makes_no_sense_is_told(page: Page, server: Server, run: 
     expect_trace(page)
 
 
+@pytest.fixture(scope="module")
+def diagnosed(server: Server) -> str:
+    """A capture of the H200 with its findings, as `%%jaxtrace` leaves it."""
+    store = Store(server.store)
+    with store.begin("trace", "small operations") as capture:
+        path = unpacked("small_ops", capture.directory / "plugins/profile" / capture.session)
+        found = diagnose(timeline.read(path)).to_json()
+        record = capture.publish(status=Status.OK, findings=found["findings"], summary=found["summary"])
+    return record.xprof_run or ""
+
+
 def test_what_lacks_without_the_internet_is_said_until_dismissed(page: Page, server: Server, run: str):
     notice = page.get_by_role("complementary", name="Notice")
     open_page(page, server, f"run={run}&tool=overview_page")
@@ -137,9 +156,37 @@ def test_what_lacks_without_the_internet_is_said_until_dismissed(page: Page, ser
     notice.get_by_role("button").click()
     expect(notice).to_be_hidden()
     page.reload()
-    expect(xprof(page).get_by_text("Performance Summary")).to_be_visible()
-    page.wait_for_timeout(2000)
+    expect(page.get_by_role("navigation", name="Tools")).to_be_visible()
     expect(notice).to_be_hidden()
+    page.get_by_role("button", name="XProf").click()
+    expect(xprof(page).get_by_text("Performance Summary")).to_be_visible()
+
+
+def test_without_the_internet_the_tools_are_drawn_here(page: Page, server: Server, diagnosed: str):
+    tools = page.get_by_role("navigation", name="Tools")
+    shown = figures(page)
+    open_page(page, server, f"run={quote(diagnosed)}&tool=hlo_stats")
+    # Our own figures first, then XProf's.
+    own = shown.get_by_role("table", name="HLO operations").first
+    expect(own.get_by_role("row").nth(1)).to_contain_text("wrapped_sine")
+    expect(shown.get_by_role("heading", name="As XProf counts it")).to_be_visible()
+    tools.get_by_role("button", name="Kernels").click()
+    kernels = shown.get_by_role("table", name="Kernels", exact=True)
+    expect(kernels.get_by_role("row")).to_have_count(4)
+    head = kernels.get_by_role("columnheader", name="Total Duration")
+    totals = [kernels.get_by_role("row").nth(row).get_by_role("cell").nth(-4) for row in (1, 3)]
+    for order, (more, less) in (("descending", totals), ("ascending", totals[::-1])):
+        head.get_by_role("button").click()
+        expect(head).to_have_attribute("aria-sort", order)
+        assert float(more.inner_text()) > float(less.inner_text())
+    tools.get_by_role("button", name="Roofline").click()
+    expect(shown.get_by_role("img", name="Roofline").locator("circle")).to_have_count(3)
+    tools.get_by_role("button", name="Memory").click()
+    expect(shown.get_by_role("img", name="Memory in use of GPU_0_bfc")).to_be_visible()
+    tools.get_by_role("button", name="Overview").click()
+    expect(shown.get_by_text("operations a step are dispatched one by one")).to_be_visible()
+    expect(shown.get_by_role("img", name="The parts of each step")).to_be_visible()
+    assert "tool=overview_page" in page.url or "tag=overview_page" in page.url
 
 
 def test_with_the_internet_there_is_no_notice(page: Page, server: Server, run: str):
@@ -152,6 +199,7 @@ def test_with_the_internet_there_is_no_notice(page: Page, server: Server, run: s
     expect_trace(page)
     page.wait_for_timeout(1500)
     expect(page.get_by_role("complementary", name="Notice")).to_be_hidden()
+    expect(page.get_by_role("navigation", name="Tools")).to_be_hidden()
 
 
 PARENT = """<!doctype html><title>parent</title><script>
@@ -178,9 +226,9 @@ def test_inside_another_page_it_tells_its_state_and_touches_nothing(page: Page, 
     page.goto(parent)
     length = page.evaluate("history.length")
     left = page.frame_locator("iframe >> nth=0").frame_locator("#viewer")
-    right = page.frame_locator("iframe >> nth=1").frame_locator("#viewer")
+    right = figures(page.frame_locator("iframe >> nth=1"))
     expect(left.frame_locator("iframe").get_by_text("XLA Modules").first).to_be_visible()
-    expect(right.get_by_text("Performance Summary")).to_be_visible()
+    expect(right.get_by_role("heading", name="Overview")).to_be_visible()
     states = page.evaluate("window.states")
     assert all(state["source"] == "jaxprof" and state["type"] == "state" for state in states)
     assert {state["origin"] for state in states} == {server.url.partition("/user")[0]}
@@ -189,8 +237,7 @@ def test_inside_another_page_it_tells_its_state_and_touches_nothing(page: Page, 
     assert (last[0]["run"], last[0]["tool"], last[0]["host"]) == (run, "trace_viewer@", "vm")
     assert (last[1]["run"], last[1]["tool"]) == (other, "overview_page")
     # Another tool on the right: told, and nothing else changes.
-    right.get_by_text("Overview Page").first.click()
-    right.get_by_role("option", name="Kernel Stats").click()
+    page.frame_locator("iframe >> nth=1").get_by_role("button", name="Kernels").click()
     page.wait_for_function("window.states.at(-1).tool === 'kernel_stats'")
     last = {state["index"]: state for state in page.evaluate("window.states")}
     assert (last[0]["run"], last[0]["tool"], last[1]["run"]) == (run, "trace_viewer@", other)

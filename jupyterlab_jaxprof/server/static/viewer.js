@@ -16,21 +16,14 @@
  *   { source: 'jaxprof', type: 'theme', theme }      'light' | 'dark': the colours around the viewer
  */
 
-const { baseUrl, viewer, title, xsrf, externalScripts } = document.body.dataset;
+import { dismissNotice, showNotice, showOfflineNotice } from './notice.js';
+import { OfflineTables } from './offline.js';
+
+const { baseUrl, viewer, title, xsrf } = document.body.dataset;
 const element = id => document.getElementById(id);
 const frame = element('viewer');
 const embedded = window.parent !== window;
-const NOTICE_KEY = 'jaxprof:offline-notice';
 const DEFAULT_TOOL = 'trace_viewer@';
-
-const OFFLINE = [
-  ['trace_viewer', 'complete'],
-  ['overview_page', 'numbers without charts'],
-  ['input_pipeline_analyzer, memory_viewer', 'text without charts'],
-  ['framework_op_stats, kernel_stats, roofline_model', 'no tables'],
-  ['hlo_stats', 'keeps loading'],
-  ['graph_viewer', 'stays blank']
-];
 
 // Parameters of this page, and what only XProf's own steps mean.
 const OWN = [
@@ -87,6 +80,11 @@ function show(newStatus, newMessage, busy = false) {
   element('message').textContent = newMessage;
   element('actions').hidden = newStatus !== 'failed';
   frame.hidden = !ready;
+  if (ready) {
+    offline.update(shown);
+  } else {
+    offline.hide();
+  }
   tell();
 }
 
@@ -169,6 +167,9 @@ const query = parts =>
 
 const XPROF = 'xprof/data/plugin/profile/';
 
+const toolsOf = ({ run }) =>
+  request(`${XPROF}run_tools?${query([['run', run]])}`);
+
 /** Check the trace, and choose a tool and a host where the address names none. */
 async function chooseXProfView({ run, tool, host }) {
   if (!run) {
@@ -181,7 +182,7 @@ async function chooseXProfView({ run, tool, host }) {
   if (about.notice) {
     showNotice(about.notice);
   }
-  const tools = await request(`${XPROF}run_tools?${query([['run', run]])}`);
+  const tools = await toolsOf({ run });
   if (!tool) {
     shown.tool = tools.includes(DEFAULT_TOOL) ? DEFAULT_TOOL : tools[0];
   }
@@ -216,6 +217,9 @@ function followViewer() {
     shown = readAddress();
     setTitle();
     tell();
+    if (status === 'ready') {
+      offline.update(shown);
+    }
   };
   history.pushState = follow;
   history.replaceState = follow;
@@ -234,7 +238,7 @@ function frameDocument() {
 }
 
 function onFrameLoad() {
-  if (frame.hidden) {
+  if (status !== 'ready') {
     return;
   }
   if (!frameDocument()) {
@@ -248,85 +252,52 @@ function onFrameLoad() {
     return;
   }
   if (viewer === 'xprof') {
-    void watchCharts();
+    void offline.watch(() => shown);
   }
 }
 
-/** XProf loads its charts from www.gstatic.com and goes on without them; say what is missing then. */
-async function watchCharts() {
-  const inner = frame.contentWindow;
-  for (let tries = 0; tries < 60; tries++) {
-    await new Promise(done => setTimeout(done, 500));
-    if (inner !== frame.contentWindow || inner.google?.charts) {
-      return;
-    }
-    const loading = inner.document.querySelector(
-      'script[src*="/charts/loader.js"]'
-    );
-    if (!loading && inner.document.querySelector('script[src*="bundle.js"]')) {
-      showOfflineNotice();
-      return;
-    }
-  }
-  showOfflineNotice();
+/** The record of the capture that a run belongs to; null for a trace that is none. */
+async function recordOf({ run }) {
+  const [id, session] = run.split('/');
+  return session === undefined
+    ? null
+    : request(`jaxprof/api/captures/${encodeURIComponent(id)}`);
 }
 
-function remembered() {
-  try {
-    return localStorage.getItem(NOTICE_KEY) !== null;
-  } catch {
-    return false;
-  }
+const dataOf = ({ run, tool, host }) => {
+  const hosts = host.includes(',') ? 'hosts' : 'host';
+  const parts = [
+    ['run', run],
+    ['tag', tool],
+    [hosts, host]
+  ];
+  return request(`${XPROF}data?${query(parts)}`);
+};
+
+/** Show another tool: XProf, in its frame, follows so that it is where the user looks next. */
+function chooseTool(tool) {
+  shown.tool = tool;
+  const address = new URLSearchParams(window.location.search);
+  address.delete('tag');
+  address.set('tool', tool);
+  history.replaceState(null, '', `?${address}`);
+  frame.contentWindow.location.replace(viewerAddress());
 }
 
-/** Show a sentence above the viewer; `details` are lines below it. */
-function showNotice(sentence, details = []) {
-  const entry = document.createElement(details.length ? 'details' : 'p');
-  const first = details.length ? document.createElement('summary') : entry;
-  first.textContent = sentence;
-  if (details.length) {
-    entry.append(first);
-  }
-  for (const detail of details) {
-    const line = document.createElement('p');
-    line.textContent = detail;
-    entry.append(line);
-  }
-  element('notice-text').replaceChildren(entry);
-  element('dismiss').textContent = details.length
-    ? 'Don’t show again'
-    : 'Close';
-  element('notice').dataset.remember = details.length ? 'yes' : 'no';
-  element('notice').hidden = false;
-}
-
-function showOfflineNotice() {
-  if (!remembered() && element('notice').hidden) {
-    const reason =
-      externalScripts === 'no'
-        ? 'This Jupyter server’s settings let nothing be loaded from www.gstatic.com'
-        : 'Your browser doesn’t reach www.gstatic.com';
-    showNotice(
-      `${reason}, where XProf’s charts come from: some tools are incomplete.`,
-      OFFLINE.map(([tools, what]) => `${tools}: ${what}`)
-    );
-  }
-}
-
-function dismissNotice() {
-  element('notice').hidden = true;
-  if (element('notice').dataset.remember !== 'yes') {
-    return;
-  }
-  try {
-    localStorage.setItem(NOTICE_KEY, 'dismissed');
-  } catch (error) {
-    console.warn('The choice can’t be remembered.', error);
-  }
-}
+const offline = new OfflineTables({
+  bar: element('tools'),
+  tables: element('tables'),
+  frame,
+  toolsOf,
+  data: dataOf,
+  record: recordOf,
+  choose: chooseTool,
+  onMissing: showOfflineNotice
+});
 
 async function open() {
   element('plain').textContent = '';
+  offline.reset();
   show('starting', `Starting ${title}…`, true);
   try {
     await start();
