@@ -91,7 +91,7 @@ function Panel(props: IPanelOptions): React.JSX.Element {
   const selected = model.selected;
   return (
     <>
-      <header className="jp-JaxProf-header">
+      <div className="jp-JaxProf-header">
         <h2>{trans.__('Captures')}</h2>
         <button
           className="jp-JaxProf-iconButton"
@@ -111,7 +111,7 @@ function Panel(props: IPanelOptions): React.JSX.Element {
         >
           <refreshIcon.react tag="span" />
         </button>
-      </header>
+      </div>
       <Body {...props} now={now} />
       {model.detailsOpen && selected && (
         <Details row={selected} actions={actions} trans={trans} />
