@@ -6,9 +6,9 @@ import argparse
 import keyword
 import math
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 from IPython.core.error import UsageError
 
@@ -23,18 +23,87 @@ _NOTHING_HAPPENED = {
 }
 
 
-def usage_error(magic: str, sentence: str) -> UsageError:
+class Complaint(str):
+    """The text of a usage error of ours: `sentence` is what is wrong, without whose it is and what has run.
+
+    `conflict`: each option is right by itself, and they don't go together, or not with this kind of line.
+    (IPython hides the traceback of `UsageError` only, and of no class derived from it.)
+    """
+
+    sentence: str = ""
+    conflict: bool = False
+
+
+def usage_error(magic: str, sentence: str, *, conflict: bool = False) -> UsageError:
     """Make the error that IPython prints without a traceback: whose it is, what is wrong, what has run."""
-    return UsageError(f"{magic}: {sentence} {_NOTHING_HAPPENED.get(magic, 'Nothing has run.')}")
+    complaint = Complaint(f"{magic}: {sentence} {_NOTHING_HAPPENED.get(magic, 'Nothing has run.')}")
+    complaint.sentence, complaint.conflict = sentence, conflict
+    return UsageError(complaint)
+
+
+def complaint_of(error: UsageError) -> Complaint:
+    """Give what an error says; of one that is not ours its whole text."""
+    text: object = error.args[0] if error.args else ""
+    if isinstance(text, Complaint):
+        return text
+    complaint = Complaint(text)
+    complaint.sentence = str(text)
+    return complaint
+
+
+class Switch(argparse.Action):
+    """`--perfetto` and `--no-perfetto` (or `--no-card` and `--card`): the one given last counts.
+
+    So a line can undo what the settings' default options say.
+    """
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **settings: Any) -> None:
+        (option,) = option_strings
+        opposite = f"--{option[5:]}" if option.startswith("--no-") else f"--no-{option[2:]}"
+        super().__init__([option, opposite], dest, nargs=0, default=False, **settings)
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        """Note which of the two was given."""
+        setattr(namespace, self.dest, option_string == self.option_strings[0])
+
+
+#: What an option or a word takes, for completion: names of captures, of timings, of variables, of files.
+Values = Literal["", "captures", "timings", "variables", "files"]
 
 
 class MagicParser(argparse.ArgumentParser):
-    """Reads `[NAME] [options]` after a magic, whose name with the percent signs is `prog`."""
+    """Reads `[NAME] [options]` after a magic, whose name with the percent signs is `prog`.
 
-    def __init__(self, magic: str) -> None:
+    Each option is declared here once, with a short text for completion; HELP has the whole story.
+    """
+
+    def __init__(self, magic: str, *, name_is: Values = "") -> None:
         super().__init__(prog=magic, add_help=False, allow_abbrev=False)
+        self.takes: dict[str, Values] = {"name": name_is}
+        #: Options that this kind of line refuses, with a sentence of its own.
+        self.refused: frozenset[str] = frozenset()
         self.add_argument("name", nargs="?")
         self.add_argument("--help", action="store_true")  # asks_for_help() answers it
+
+    def option(self, *names: str, text: str, values: Values = "", **settings: Any) -> None:
+        """Declare an option (or a further word): what completion tells of it, and what it takes."""
+        action = self.add_argument(*names, help=text, **settings)
+        self.takes[action.dest] = values
+
+    def switch(self, name: str, *, text: str) -> None:
+        """Declare an option without a value, and its opposite."""
+        self.add_argument(name, action=Switch, help=text)
+
+    def variable_and_card(self, text: str) -> None:
+        """Declare --save and --no-card."""
+        self.option("--save", type=filled("the name of a variable"), text=text, values="variables")
+        self.switch("--no-card", text="show no card")
 
     def error(self, message: str) -> NoReturn:
         """Raise UsageError, where argparse would end the process."""
@@ -49,6 +118,10 @@ class MagicParser(argparse.ArgumentParser):
     def options(self) -> list[str]:
         """Give every option, in all its spellings."""
         return [option for action in self._actions for option in action.option_strings]
+
+    def declared(self) -> list[str]:
+        """Give every option as it was declared, without the opposites of switches."""
+        return [action.option_strings[0] for action in self._actions if action.option_strings]
 
 
 def asks_for_help(line: str) -> bool:
@@ -70,6 +143,30 @@ def split(magic: str, line: str) -> list[str]:
             f"a quote is opened and never closed in {line.strip()} ({error}). Put a name that holds spaces "
             'or quotes into a pair of the other quotes: "Anna\'s run".',
         ) from None
+
+
+def written_words(magic: str, line: str) -> Iterator[str]:
+    """Split at blanks, except within quotes and brackets; the quotes stay where they are."""
+    word, depth, quote = "", 0, ""
+    for character in line:
+        if quote:
+            quote = "" if character == quote and not word.endswith("\\") else quote
+        elif character in "'\"":
+            quote = character
+        elif character in "([{":
+            depth += 1
+        elif character in ")]}":
+            depth -= 1
+        elif character.isspace() and depth <= 0:
+            if word:
+                yield word
+            word = ""
+            continue
+        word += character
+    if quote:
+        raise usage_error(magic, f"a quote is opened and never closed in {line.strip()}.")
+    if word:
+        yield word
 
 
 def read(parser: MagicParser, words: Sequence[str]) -> Any:

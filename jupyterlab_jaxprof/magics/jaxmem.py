@@ -17,6 +17,7 @@ from jupyterlab_jaxprof.timing.repeats import repeating
 from jupyterlab_jaxprof.timing.variables import backend_has_started
 
 from .arguments import asks_for_help, usage_error
+from .defaults import Given, with_defaults
 from .display import Display
 from .inputs import default_name
 from .jaxmem_arguments import HELP, MAGIC, Arguments, parse
@@ -37,18 +38,20 @@ def line_magic(shell: InteractiveShell, line: str) -> object:
     if asks_for_help(line):
         sys.stdout.write(HELP)
         return None
-    arguments = parse(line)
+    given = with_defaults("jaxmem", MAGIC, line, parse)
+    arguments = given.arguments
     if arguments.watch or arguments.stop:
         from . import jaxmem_watch
 
-        (jaxmem_watch.start if arguments.watch else jaxmem_watch.stop)(shell, arguments, line)
+        (jaxmem_watch.start if arguments.watch else jaxmem_watch.stop)(shell, given)
     else:
-        _snapshot(shell, arguments, line)
+        _snapshot(shell, given)
     return None
 
 
-def _snapshot(shell: InteractiveShell, arguments: Arguments, line: str) -> None:
+def _snapshot(shell: InteractiveShell, given: Given[Arguments]) -> None:
     __tracebackhide__ = True
+    arguments = given.arguments
     display = Display(shell, show_card=arguments.show_card)
     with nullcontext() if repeating() else begin(shell, arguments) as draft:
         report = report_if_started(shell.user_ns)
@@ -57,7 +60,7 @@ def _snapshot(shell: InteractiveShell, arguments: Arguments, line: str) -> None:
         if draft is None:  # in a repeat of a measurement, which keeps the first run's
             return
         summary = summary_of(report, process_bytes())
-        publish(draft, display, f"{MAGIC} {line}".strip(), summary, notices_of(report))
+        publish(draft, display, f"{MAGIC} {given.line}".strip(), summary, given.notices + notices_of(report))
 
 
 def begin(shell: InteractiveShell, arguments: Arguments) -> Draft:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .arguments import MagicParser, filled, identifier, one_line, read, seconds, split, usage_error
+from .arguments import MagicParser, identifier, one_line, read, seconds, split, usage_error
 
 MAGIC = "%jaxmem"
 MAX_SECONDS = 86_400
@@ -30,6 +30,9 @@ Options
   --save VAR            set VAR to the result: VAR.to_dict(), VAR.to_pandas()
   --no-card             show no card
   --help                show this
+
+The settings (JaxProf Magics) can hold options for every run. What stands on the line counts for
+more than they do; --card undoes --no-card there, and so on for every option without a value.
 """
 
 
@@ -45,14 +48,25 @@ class Arguments:
     show_card: bool = True
 
 
+def parser(magic: str = MAGIC) -> MagicParser:
+    """Give what reads the line behind %jaxmem."""
+    parser = MagicParser(magic)
+    parser.option(
+        "--watch",
+        nargs="?",
+        type=seconds(MAX_SECONDS),
+        const=0.0,
+        default=None,
+        text="watch it while the next cells run",
+    )
+    parser.option("--stop", action="store_true", text="end the watch, and show it")
+    parser.variable_and_card("set a variable to the result")
+    return parser
+
+
 def parse(line: str) -> Arguments:
     """Read the line after %jaxmem; raises UsageError with a sentence."""
-    parser = MagicParser(MAGIC)
-    parser.add_argument("--watch", nargs="?", type=seconds(MAX_SECONDS), const=0.0, default=None)
-    parser.add_argument("--stop", action="store_true")
-    parser.add_argument("--save", type=filled("the name of a variable"))
-    parser.add_argument("--no-card", action="store_true")
-    values = read(parser, split(MAGIC, line))
+    values = read(parser(), split(MAGIC, line))
     if values.watch == 0.0 and _is_number(values.name):
         raise usage_error(
             MAGIC,
@@ -60,7 +74,9 @@ def parse(line: str) -> Arguments:
             f'{values.name} is to be its name: %jaxmem "watch {values.name}" --watch.)',
         )
     if values.stop and (values.watch is not None or values.name):
-        raise usage_error(MAGIC, "--stop takes --save VAR and --no-card; all else is given to --watch.")
+        raise usage_error(
+            MAGIC, "--stop takes --save VAR and --no-card; all else is given to --watch.", conflict=True
+        )
     return Arguments(
         name=one_line(MAGIC, values.name or ""),
         watch=values.watch is not None,

@@ -14,6 +14,7 @@ from jupyterlab_jaxprof.timing.sampling import PROCESS, MemorySampler
 from jupyterlab_jaxprof.tracing.interrupts import HeldInterrupts
 
 from .arguments import usage_error
+from .defaults import Given
 from .display import Display
 from .jaxmem import begin, notices_of, publish, report_if_started
 from .jaxmem_arguments import MAGIC, Arguments
@@ -70,12 +71,13 @@ class Watch:
 
     running: Watch | None = None
 
-    def __init__(self, shell: InteractiveShell, draft: Draft, arguments: Arguments, line: str) -> None:
+    def __init__(self, shell: InteractiveShell, draft: Draft, given: Given[Arguments]) -> None:
         self.draft = draft
-        self.arguments = arguments
+        self.arguments = arguments = given.arguments
         self.over = False
         self._shell = shell
-        self._magic = f"{MAGIC} {line}".strip()
+        self._magic = f"{MAGIC} {given.line}".strip()
+        self._notices = given.notices
         self._display = Display(shell, show_card=arguments.show_card)
         self._cells: list[RanCell] = []
         self._left_out = 0
@@ -146,7 +148,7 @@ class Watch:
             if self.arguments.save:
                 watched = Watched(self._sampler.samples, self._cells, report)
                 self._shell.user_ns[self.arguments.save] = watched
-            notices = notices_of(report)
+            notices = self._notices + notices_of(report)
             if self._sampler.problem:
                 notices.append(f"Sampling ended early: {self._sampler.problem}.")
             summary = self._summary(report)
@@ -207,14 +209,14 @@ def _most(series: dict[str, Any]) -> int:
     return int(series["most_bytes"])
 
 
-def start(shell: InteractiveShell, arguments: Arguments, line: str) -> None:
+def start(shell: InteractiveShell, given: Given[Arguments]) -> None:
     """Run %jaxmem --watch; raises UsageError while another watch runs."""
     __tracebackhide__ = True
     if Watch.running is not None:
         name = Watch.running.draft.name
         raise usage_error(f"{MAGIC} --watch", f"the watch '{name}' runs already; %jaxmem --stop ends it.")
     with HeldInterrupts() as held:
-        watch = Watch(shell, begin(shell, arguments), arguments, line)
+        watch = Watch(shell, begin(shell, given.arguments), given)
         watch.start()
     if held.count:
         Watch.running = None
@@ -225,9 +227,10 @@ def start(shell: InteractiveShell, arguments: Arguments, line: str) -> None:
     watch.say()
 
 
-def stop(shell: InteractiveShell, arguments: Arguments, line: str) -> None:
+def stop(shell: InteractiveShell, given: Given[Arguments]) -> None:
     """Run %jaxmem --stop; raises UsageError where no watch runs."""
     __tracebackhide__ = True
+    arguments = given.arguments
     watch = Watch.running
     if watch is None:
         raise usage_error(

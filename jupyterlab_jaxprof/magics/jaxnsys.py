@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import inspect
 import linecache
@@ -27,6 +28,7 @@ from jupyterlab_jaxprof.timing.variables import backend_has_started
 from jupyterlab_jaxprof.tracing import Source
 
 from .arguments import asks_for_help, usage_error
+from .defaults import with_defaults
 from .display import Display
 from .inputs import default_name
 from .jaxnsys_arguments import HELP, Arguments, parse
@@ -49,15 +51,18 @@ async def cell_magic(shell: InteractiveShell, line: str, body: str) -> object:
     if asks_for_help(line):
         sys.stdout.write(f"{HELP}\nThe cell was not run.\n")
         return None
-    arguments = parse(_MAGIC, line)
-    cell = Cell.from_magic(shell, "nsys", line, body)
+    given = with_defaults("nsys", _MAGIC, line, functools.partial(parse, _MAGIC), _check)
+    arguments = given.arguments
+    cell = Cell.from_magic(shell, "nsys", given.line, body)
     if arguments.set_up:
         return await _run_here(shell, cell, arguments)
     candidates = _candidates()
     _check_gpu_metrics(arguments)
     display = Display(shell, show_card=arguments.show_card)
     display.say("Looking for what the cell needs ...")
-    notices = Barrier().drain() if backend_has_started() else []  # the devices are to be the cell's alone
+    notices = [*given.notices]
+    if backend_has_started():
+        notices += Barrier().drain()  # the devices are to be the cell's alone
     with _sentences():
         options = _options(shell, arguments)
         planned = plan(shell.user_ns, list(cell.nodes), sources=Sources.from_shell(shell), options=options)
@@ -218,6 +223,13 @@ def _state(installation: nsys.Installation) -> tuple[Path, int]:
     with contextlib.suppress(OSError):
         return installation.path, installation.path.stat().st_mtime_ns
     return installation.path, 0
+
+
+def _check(arguments: Arguments) -> None:
+    """Refuse, as default options, what this machine or its nsys can't do."""
+    _check_gpu_metrics(arguments)
+    with _sentences():
+        flags(_candidates()[0], arguments.wishes, Path("report"))
 
 
 def _check_gpu_metrics(arguments: Arguments) -> None:

@@ -14,6 +14,9 @@ from .arguments import MagicParser, filled, identifier, one_line, read, split, u
 MAX_STEPS = 10_000
 STEPS = 5
 
+#: What may stand behind %nsys.
+COMMANDS = {"forget": "forget all set-up cells", "help": "show the help"}
+
 HELP = """\
 Run a cell under NVIDIA Nsight Systems, tell what costs time in it, and keep the report.
 
@@ -58,6 +61,9 @@ Where it goes
   --save VAR            set VAR to the capture: VAR.findings, VAR.steps, VAR.file("nsys")
   --no-card             show no card
 
+The settings (JaxProf Magics) can hold options for every run. What stands on the line counts for
+more than they do; --card undoes --no-card there, and so on for every option without a value.
+
 Interrupt once to end the recording and have the report so far; twice to give it up.
 
 Example
@@ -86,7 +92,7 @@ class Arguments:
 
 def parse(magic: str, line: str) -> Arguments:
     """Read the line after `magic`; raises UsageError with a sentence."""
-    values = read(_parser(magic), _with_plain_shapes_only(split(magic, line)))
+    values = read(parser(magic), _with_plain_shapes_only(split(magic, line)))
     arguments = Arguments(
         name=one_line(magic, values.name or ""),
         steps=STEPS if values.steps is None else values.steps,
@@ -105,22 +111,38 @@ def parse(magic: str, line: str) -> Arguments:
     return arguments
 
 
-def _parser(magic: str) -> MagicParser:
+def parser(magic: str) -> MagicParser:
+    """Give what reads the line behind %%nsys."""
     parser = MagicParser(magic)
-    parser.add_argument("--steps", type=whole(1, MAX_STEPS))
-    parser.add_argument("--no-warmup", action="store_true")
-    parser.add_argument("--setup", action="store_true")
-    parser.add_argument("--shapes-only", choices=("zeros", "random"))
-    parser.add_argument("--drop", action="append", default=[], type=filled("the name of a variable"))
-    parser.add_argument("--return", dest="returned", type=filled("names of variables, as a,b"))
-    parser.add_argument("--graphs", choices=("on", "off"), default="on")
-    for flag in ("--osrt", "--libs", "--gpu-metrics", "--sample"):
-        parser.add_argument(flag, action="store_true")
-    parser.add_argument("--trace", type=filled("names, as cuda,nvtx"))
-    parser.add_argument("--nsys", type=filled("flags of nsys profile"))
-    parser.add_argument("--dir", type=filled("a directory"))
-    parser.add_argument("--save", type=filled("the name of a variable"))
-    parser.add_argument("--no-card", action="store_true")
+    option, switch = parser.option, parser.switch
+    option("--steps", type=whole(1, MAX_STEPS), text="how many times it is recorded")
+    switch("--no-warmup", text="record compiling too")
+    option("--setup", action="store_true", text="run this cell here, and before what is recorded")
+    option("--shapes-only", choices=("zeros", "random"), text="send zeros in place of large arrays")
+    option(
+        "--drop",
+        action="append",
+        default=[],
+        type=filled("the name of a variable"),
+        text="leave out a variable",
+        values="variables",
+    )
+    option(
+        "--return",
+        dest="returned",
+        type=filled("names of variables, as a,b"),
+        text="bring variables back",
+        values="variables",
+    )
+    option("--graphs", choices=("on", "off"), default="on", text="CUDA graphs: on or off")
+    switch("--osrt", text="record the system library's calls")
+    switch("--libs", text="record calls of cuDNN and cuBLAS")
+    switch("--gpu-metrics", text="record the GPU's counters")
+    switch("--sample", text="sample the CPU's call stacks")
+    option("--trace", type=filled("names, as cuda,nvtx"), text="record exactly these: cuda,nvtx")
+    option("--nsys", type=filled("flags of nsys profile"), text="any other flags of nsys profile")
+    option("--dir", type=filled("a directory"), text="keep the capture elsewhere", values="files")
+    parser.variable_and_card("set a variable to the capture")
     return parser
 
 
@@ -161,4 +183,5 @@ def _check_set_up(magic: str, arguments: Arguments) -> None:
             magic,
             "--setup only marks this cell, and records nothing: give the other options to the cell that is "
             "recorded.",
+            conflict=True,
         )

@@ -12,33 +12,12 @@ from jupyterlab_jaxprof.reports.doctor import store_facts
 
 from . import jaxprof_report, registry
 from .arguments import usage_error
+from .jaxprof_arguments import HELP
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-HELP = """\
-Tell what jupyterlab-jaxprof finds here, and what captures say.
-
-    %jaxprof                         the version, the store of captures, and which magics answer to
-                                     which names
-    %jaxprof doctor                  every tool, version, device and permission, and what is known to
-                                     go wrong, each with its remedy; it imports JAX, which then takes
-                                     its devices
-    %jaxprof report NAME|ID|PATH     the findings, steps and tables of a capture (the newest of that
-                                     name), or of any trace or report, whoever recorded it: a
-                                     directory, *.xplane.pb, *.nsys-rep, *.qdstrm, *.sqlite;
-                                     NAME~1 is the capture before the newest of that name
-    %jaxprof compare BEFORE AFTER    two of those, or more: steps, findings, and what got slower and
-                                     faster, each against the first
-    %jaxprof explain PATTERN         the page about a finding, such as host-starves-device
-
-Options of report and compare
-  --json          print it as JSON, for programs, instead of the card
-  --save VAR      set VAR to the capture (VAR.findings, VAR.summary), or to the comparison
-
-A name or path that holds spaces stands in quotes. %jaxprof and %jaxprof doctor give an object back:
-`sheet = %jaxprof doctor`, then `sheet.facts`. In a terminal, `jaxprof` does the same.
-"""
+__all__ = ["HELP", "line_magic"]
 
 
 def line_magic(shell: InteractiveShell, line: str) -> object:

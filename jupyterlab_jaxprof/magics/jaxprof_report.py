@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from jupyterlab_jaxprof import reports
 from jupyterlab_jaxprof.captures import Capture, Store
 
-from .arguments import MagicParser, identifier, read, split, usage_error
+from .arguments import identifier, read, split, usage_error
 from .display import Display
+from .jaxprof_arguments import parser
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -22,7 +23,7 @@ _COMPARE = "%jaxprof compare"
 def report(shell: InteractiveShell, line: str) -> None:
     """Show the card of a capture, or of any trace or report."""
     __tracebackhide__ = True
-    values = read(_parser(_REPORT), split(_REPORT, line))
+    values = read(parser(_REPORT), split(_REPORT, line))
     if not values.name:
         raise usage_error(_REPORT, "it needs the name or identifier of a capture, or a path.")
     variable = identifier(_REPORT, values.save)
@@ -41,9 +42,7 @@ def report(shell: InteractiveShell, line: str) -> None:
 def compare(shell: InteractiveShell, line: str) -> None:
     """Show what changed from one capture, trace or report to others."""
     __tracebackhide__ = True
-    parser = _parser(_COMPARE)
-    parser.add_argument("after", nargs="*")
-    values = read(parser, split(_COMPARE, line))
+    values = read(parser(_COMPARE), split(_COMPARE, line))
     if not values.name or not values.after:
         raise usage_error(_COMPARE, "it needs two captures or paths: the one before, and the one after.")
     variable = identifier(_COMPARE, values.save)
@@ -69,13 +68,6 @@ def explain(shell: InteractiveShell, line: str) -> None:
     except reports.ReportError as error:
         raise usage_error("%jaxprof explain", str(error)) from None
     Display(shell, show_card=True).show({"text/plain": page, "text/markdown": page})
-
-
-def _parser(magic: str) -> MagicParser:
-    parser = MagicParser(magic)
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--save", default="")
-    return parser
 
 
 def _print_json(data: dict[str, Any]) -> None:

@@ -19,6 +19,7 @@ from jupyterlab_jaxprof.tracing import Trace
 from jupyterlab_jaxprof.tracing.interrupts import HeldInterrupts
 
 from .arguments import asks_for_help, usage_error
+from .defaults import with_defaults
 from .display import Display
 from .inputs import default_name
 from .jaxsweep_arguments import HELP, MAGIC, Arguments, axes_of, parse, rate_of
@@ -41,14 +42,16 @@ async def cell_magic(shell: InteractiveShell, line: str, body: str) -> object:
     if asks_for_help(line):
         sys.stdout.write(f"{HELP}\nThe cell was not run.\n")
         return None
-    arguments = parse(line)
+    given = with_defaults("jaxsweep", MAGIC, line, parse, _check_rate)
+    arguments = given.arguments
     rate = rate_of(arguments.rate)
-    cell = Cell.from_magic(shell, "jaxsweep", line, body)
+    cell = Cell.from_magic(shell, "jaxsweep", given.line, body)
     axes = axes_of(shell, arguments.values)
     display = Display(shell, show_card=arguments.show_card)
     name = arguments.name or default_name(shell)
     with nullcontext() if repeating() else _begin(name) as draft:
         result = _planned(name, arguments, axes, rate)
+        result.notices += given.notices
         progress = Progress(shell, display, result.planned)
         errors = _Errors(shell)
         try:
@@ -72,6 +75,10 @@ async def cell_magic(shell: InteractiveShell, line: str, body: str) -> object:
     if held.count:
         raise KeyboardInterrupt
     return None
+
+
+def _check_rate(arguments: Arguments) -> None:
+    rate_of(arguments.rate)
 
 
 def _begin(name: str) -> Draft:

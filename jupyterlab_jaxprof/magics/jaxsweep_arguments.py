@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING, Any, cast
 
 from jupyterlab_jaxprof.timing.sweep import Axis, Rate
 
-from .arguments import MagicParser, filled, identifier, one_line, read, seconds, usage_error, whole
+from .arguments import (
+    MagicParser,
+    filled,
+    identifier,
+    one_line,
+    read,
+    seconds,
+    usage_error,
+    whole,
+    written_words,
+)
 from .jaxtime_arguments import MAX_LOOPS, MAX_REPEATS, MAX_SECONDS, MAX_WARMUP
 
 if TYPE_CHECKING:
@@ -64,6 +74,9 @@ Where it goes
   --no-card             show no card
   --help                show this, and run nothing
 
+The settings (JaxProf Magics) can hold options for every run. What stands on the line counts for
+more than they do; --card undoes --no-card there, and so on for every option without a value.
+
 Example
     %%jaxsweep batch=1,8,32,128,256,512,1024 --rate batch
     x = jnp.ones((batch, 1024))
@@ -95,13 +108,13 @@ class Arguments:
 
 def parse(line: str) -> Arguments:
     """Read the line after %%jaxsweep; raises UsageError with a sentence. Values are not evaluated."""
-    parser = _parser()
-    parted, before = _Line(parser), ""
-    for word in _words(line):
+    reader = parser()
+    parted, before = _Line(reader), ""
+    for word in written_words(MAGIC, line):
         parted.take(word, before)
         before = word
     values = parted.values
-    given = read(parser, parted.words)
+    given = read(reader, parted.words)
     if not values:
         raise usage_error(
             MAGIC,
@@ -109,7 +122,9 @@ def parse(line: str) -> Arguments:
         )
     if given.by and given.by not in values:
         raise usage_error(
-            MAGIC, f"--by takes one of the names that are swept ({', '.join(values)}), not '{given.by}'."
+            MAGIC,
+            f"--by takes one of the names that are swept ({', '.join(values)}), not '{given.by}'.",
+            conflict=True,
         )
     if given.repeats is None and given.seconds is None:
         given.repeats, given.seconds = REPEATS, SECONDS
@@ -128,17 +143,22 @@ def parse(line: str) -> Arguments:
     )
 
 
-def _parser() -> MagicParser:
-    parser = MagicParser(MAGIC)
-    parser.add_argument("--rate", type=filled("an expression"))
-    parser.add_argument("--by", type=filled("a name"))
-    parser.add_argument("--fresh", action="store_true")
-    parser.add_argument("-r", dest="repeats", type=whole(1, MAX_REPEATS), default=None)
-    parser.add_argument("-t", dest="seconds", type=seconds(MAX_SECONDS), default=None)
-    parser.add_argument("--warmup", type=whole(0, MAX_WARMUP), default=1)
-    parser.add_argument("--loops", type=whole(1, MAX_LOOPS), default=None)
-    parser.add_argument("--save", type=filled("the name of a variable"))
-    parser.add_argument("--no-card", action="store_true")
+def parser(magic: str = MAGIC) -> MagicParser:
+    """Give what reads the options behind %%jaxsweep."""
+    parser = MagicParser(magic)
+    option, switch = parser.option, parser.switch
+    option("--rate", type=filled("an expression"), text="what a call works on, such as batch")
+    option("--by", type=filled("a name"), text="one series for each value of a name")
+    switch("--fresh", text="empty JAX's caches before each value")
+    option(
+        "-r", dest="repeats", type=whole(1, MAX_REPEATS), default=None, text="samples at each value, at least"
+    )
+    option(
+        "-t", dest="seconds", type=seconds(MAX_SECONDS), default=None, text="seconds at each value, at least"
+    )
+    option("--warmup", type=whole(0, MAX_WARMUP), default=1, text="runs before the samples")
+    option("--loops", type=whole(1, MAX_LOOPS), default=None, text="runs in one sample")
+    parser.variable_and_card("set a variable to the result")
     return parser
 
 
@@ -206,30 +226,6 @@ def _is_expression(text: str) -> bool:
     return False
 
 
-def _words(line: str) -> Iterator[str]:
-    """Split at blanks, except within quotes and brackets; the quotes stay where they are."""
-    word, depth, quote = "", 0, ""
-    for character in line:
-        if quote:
-            quote = "" if character == quote and not word.endswith("\\") else quote
-        elif character in "'\"":
-            quote = character
-        elif character in "([{":
-            depth += 1
-        elif character in ")]}":
-            depth -= 1
-        elif character.isspace() and depth <= 0:
-            if word:
-                yield word
-            word = ""
-            continue
-        word += character
-    if quote:
-        raise usage_error(MAGIC, f"a quote is opened and never closed in {line.strip()}.")
-    if word:
-        yield word
-
-
 def _unquoted(word: str) -> str:
     try:
         return " ".join(shlex.split(word)) if word else word
@@ -283,7 +279,7 @@ def _axis(shell: InteractiveShell, name: str, text: str) -> Axis:
 
 def _unreadable(name: str, text: str, error: Exception) -> str:
     """Say what is wrong with the values of a name."""
-    *first, last = _words(text)
+    *first, last = written_words(MAGIC, text)
     values = " ".join(first)
     if isinstance(error, SyntaxError) and values and _is_word(last) and _is_expression(f"[{values}]"):
         return (

@@ -17,6 +17,7 @@ from jupyterlab_jaxprof.tracing import Trace, trace_environment
 from jupyterlab_jaxprof.tracing.interrupts import HeldInterrupts
 
 from .arguments import asks_for_help, usage_error
+from .defaults import Given, with_defaults
 from .display import Display, wait_for_leftovers
 from .inputs import default_name
 from .jaxtime_arguments import HELP, Arguments, line_asks_for_help, parse, parse_line
@@ -45,9 +46,9 @@ async def cell_magic(shell: InteractiveShell, line: str, body: str) -> object:
     if asks_for_help(line):
         sys.stdout.write(f"{HELP}\nThe cell was not run.\n")
         return None
-    arguments = parse(line)
-    cell = Cell.from_magic(shell, "jaxtime", line, body)
-    return await _time(shell, cell, arguments)
+    given = with_defaults("jaxtime", "%%jaxtime", line, parse, _check_names)
+    cell = Cell.from_magic(shell, "jaxtime", given.line, body)
+    return await _time(shell, cell, given)
 
 
 def line_magic(shell: InteractiveShell, line: str) -> object:
@@ -56,25 +57,31 @@ def line_magic(shell: InteractiveShell, line: str) -> object:
     if line_asks_for_help(line):
         sys.stdout.write(HELP)
         return None
-    arguments = parse_line(line)
+    given = with_defaults("jaxtime", "%jaxtime", line, parse_line, _check_names)
+    arguments = given.arguments
     if needs_await(shell, arguments.expression):
         raise usage_error(
             "%jaxtime",
             "it can't await within a line. Put %%jaxtime on a cell's first line and the code below it.",
         )
-    cell = Cell.from_line(shell, f"%jaxtime {line}".strip(), arguments.expression)
-    return drive(_time(shell, cell, arguments))
+    cell = Cell.from_line(shell, f"%jaxtime {given.line}".strip(), arguments.expression)
+    return drive(_time(shell, cell, given))
 
 
-async def _time(shell: InteractiveShell, cell: Cell, arguments: Arguments) -> object:
+def _check_names(arguments: Arguments) -> None:
+    find(Store.default(), arguments.compare, "%%jaxtime")
+
+
+async def _time(shell: InteractiveShell, cell: Cell, given: Given[Arguments]) -> object:
     """Measure, write the capture and show it, then give the value or raise the error."""
     __tracebackhide__ = True
+    arguments = given.arguments
     display = Display(shell, show_card=arguments.show_card)
     plan = Plan(arguments.repeats, arguments.seconds, arguments.loops, arguments.warmup)
     name = arguments.name or default_name(shell)
     others, draft = _begin(arguments, name)
     with draft or nullcontext():
-        notices = wait_for_leftovers(display)
+        notices = given.notices + wait_for_leftovers(display)
         result = await measure(
             CellBody(cell),
             name,

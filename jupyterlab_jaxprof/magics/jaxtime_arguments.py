@@ -63,6 +63,9 @@ Where it goes
   --no-card             show no card
   --help                show this, and run nothing
 
+The settings (JaxProf Magics) can hold options for every run. What stands on the line counts for
+more than they do; --card undoes --no-card there, and so on for every option without a value.
+
 Examples
     %%jaxtime "batch 256" -t 1 --compare "batch 128"
     params, loss = train_step(params, batch)
@@ -93,15 +96,15 @@ class Arguments:
 def parse(line: str) -> Arguments:
     """Read the line after %%jaxtime; raises UsageError with a sentence."""
     magic = "%%jaxtime"
-    return _arguments(magic, read(_parser(magic), split(magic, line)))
+    return _arguments(magic, read(parser(magic), split(magic, line)))
 
 
 def parse_line(line: str) -> Arguments:
     """Read the line after %jaxtime: options, then all the rest is the expression; raises UsageError."""
     magic = "%jaxtime"
-    parser = _parser(magic)
-    options, expression = _divided(parser, line)
-    arguments = _arguments(magic, read(parser, split(magic, options)))
+    reader = parser(magic)
+    options, expression = _divided(reader, line)
+    arguments = _arguments(magic, read(reader, split(magic, options)))
     if not expression:
         raise usage_error(
             magic,
@@ -114,7 +117,7 @@ def parse_line(line: str) -> Arguments:
 
 def line_asks_for_help(line: str) -> bool:
     """Tell whether --help (or -h) is among the options of a line that may hold an expression behind them."""
-    return asks_for_help(_divided(_parser("%jaxtime"), line)[0])
+    return asks_for_help(_divided(parser("%jaxtime"), line)[0])
 
 
 def _divided(parser: MagicParser, line: str) -> tuple[str, str]:
@@ -142,26 +145,33 @@ _WORD = re.compile(r"""\s*((?:"[^"]*"|'[^']*'|[^\s"'=])+)(?:=(?:"[^"]*"|'[^']*'|
 
 
 @functools.cache
-def _parser(magic: str) -> MagicParser:
+def parser(magic: str) -> MagicParser:
+    """Give what reads the options behind `magic`: %%jaxtime or %jaxtime."""
     parser = MagicParser(magic)
-    parser.add_argument("-r", dest="repeats", type=whole(1, MAX_REPEATS), default=0)
-    parser.add_argument("-t", dest="seconds", type=seconds(MAX_SECONDS), default=0.0)
-    parser.add_argument("--warmup", type=whole(0, MAX_WARMUP), default=None)
-    parser.add_argument("--loops", type=whole(1, MAX_LOOPS), default=None)
-    parser.add_argument("--transfers", action="store_true")
-    parser.add_argument("--memory", action="store_true")
-    parser.add_argument("--compare", type=filled("names of earlier results"))
-    parser.add_argument("--fail-on-recompile", action="store_true")
-    parser.add_argument("--no-compile", action="store_true")
-    parser.add_argument("--save", type=filled("the name of a variable"))
-    parser.add_argument("--no-card", action="store_true")
+    option, switch = parser.option, parser.switch
+    option(
+        "-r", dest="repeats", type=whole(1, MAX_REPEATS), default=0, text="run it until there are N samples"
+    )
+    option("-t", dest="seconds", type=seconds(MAX_SECONDS), default=0.0, text="repeat it for so many seconds")
+    option("--warmup", type=whole(0, MAX_WARMUP), default=None, text="runs before the samples")
+    option("--loops", type=whole(1, MAX_LOOPS), default=None, text="runs in one sample")
+    switch("--transfers", text="tell the lines that read from a device")
+    switch("--memory", text="tell the devices' memory")
+    option(
+        "--compare", type=filled("names of earlier results"), text="compare with earlier", values="timings"
+    )
+    switch("--fail-on-recompile", text="raise when something compiles again")
+    switch("--no-compile", text="raise when anything compiles")
+    parser.variable_and_card("set a variable to the result")
     return parser
 
 
 def _arguments(magic: str, values: Any) -> Arguments:
     for option, given in (("--warmup", values.warmup), ("--loops", values.loops)):
         if given is not None and not (values.repeats or values.seconds):
-            raise usage_error(magic, f"{option} is about repeats: give -r N or -t SECONDS with it.")
+            raise usage_error(
+                magic, f"{option} is about repeats: give -r N or -t SECONDS with it.", conflict=True
+            )
     return Arguments(
         name=one_line(magic, values.name or ""),
         repeats=values.repeats,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import sys
 import time
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ from jupyterlab_jaxprof.tracing.interrupts import HeldInterrupts
 from jupyterlab_jaxprof.tracing.remote import RemoteError, RemoteTrace, parse_targets, remote_options
 
 from .arguments import asks_for_help, usage_error
+from .defaults import Given, with_defaults
 from .display import Display, wait_for_leftovers
 from .inputs import default_name, inputs
 from .jaxtrace_arguments import HELP, Arguments, parse
@@ -43,16 +45,17 @@ async def cell_magic(shell: InteractiveShell, line: str, body: str) -> object:
     if asks_for_help(line):
         sys.stdout.write(f"{HELP}\nThe cell was not run.\n")
         return None
-    arguments = parse("%%jaxtrace", line)
+    given = _read("%%jaxtrace", line)
+    arguments = given.arguments
     if arguments.remote:
-        return await _cell_and_remote(shell, arguments, line, body)
+        return await _cell_and_remote(shell, given, body)
     with _sentences("%%jaxtrace"):
         Trace.check_free()
         _barrier("%%jaxtrace")
         options = profile_options(arguments.profiler_options)
-    cell = Cell.from_magic(shell, "jaxtrace", line, body)
+    cell = Cell.from_magic(shell, "jaxtrace", given.line, body)
     display = Display(shell, show_card=arguments.show_card)
-    notices = wait_for_leftovers(display)
+    notices = given.notices + wait_for_leftovers(display)
     with _sentences("%%jaxtrace"):
         trace = Trace(_begin(shell, arguments), options, until="its cell ends", perfetto=arguments.perfetto)
     if arguments.steps is not None and options.host_tracer_level == 0:
@@ -72,6 +75,17 @@ async def cell_magic(shell: InteractiveShell, line: str, body: str) -> object:
     finally:
         if Trace.running is trace:  # an interrupt between the lines above
             trace.abandon()
+
+
+def _read(magic: str, line: str) -> Given[Arguments]:
+    """Read the line, with the default options from the settings."""
+
+    def check(arguments: Arguments) -> None:
+        _barrier(magic)
+        with _sentences(magic):
+            profile_options(arguments.profiler_options)
+
+    return with_defaults("jaxtrace", magic, line, functools.partial(parse, magic), check)
 
 
 async def _run(cell: Cell, arguments: Arguments, runs: list[Run]) -> None:
@@ -213,27 +227,17 @@ class _Session:
 
 def _start(shell: InteractiveShell, line: str) -> None:
     __tracebackhide__ = True
-    arguments = parse("%jaxtrace start", line)
-    for option, given in (("--steps", arguments.steps), ("--step-name", arguments.step_name)):
-        if given:
-            raise usage_error(
-                "%jaxtrace start",
-                f"{option} needs a cell to repeat. Use %%jaxtrace {option}, or mark the steps in your code "
-                "with jax.profiler.StepTraceAnnotation.",
-            )
-    if arguments.remote:
-        raise usage_error(
-            "%jaxtrace start", "--remote has a duration of its own. Use %jaxtrace --remote HOST:PORT."
-        )
+    given = _read("%jaxtrace start", line)
+    arguments = given.arguments
     with _sentences("%jaxtrace start"):
         Trace.check_free()
         _barrier("%jaxtrace start")
         options = profile_options(arguments.profiler_options)
-    notices = wait_for_leftovers(Display(shell, show_card=False))
+    notices = given.notices + wait_for_leftovers(Display(shell, show_card=False))
     with _sentences("%jaxtrace start"), HeldInterrupts() as held:
         trace = Trace(_begin(shell, arguments), options, until="%jaxtrace stop", perfetto=arguments.perfetto)
         trace.start()
-        _Session.open = _Session(shell, trace, arguments, line, notices)
+        _Session.open = _Session(shell, trace, arguments, given.line, notices)
         atexit.register(_Session.open.at_exit)
     if held.count or trace.interrupted:
         atexit.unregister(_Session.open.at_exit)
@@ -293,27 +297,31 @@ def _remote_only(shell: InteractiveShell, line: str) -> None:
             "trace that cell; or use %jaxtrace start NAME and %jaxtrace stop, or %jaxtrace --remote "
             "HOST:PORT.",
         )
-    arguments = parse("%jaxtrace", line)
+    given = _read("%jaxtrace", line)
+    arguments = given.arguments
     if not arguments.remote:  # the text stands in a name, say
         raise usage_error("%jaxtrace", "--remote takes HOST:PORT, for example --remote localhost:9012.")
     display = Display(shell, show_card=arguments.show_card)
-    outcome = Outcome()
+    outcome = Outcome(notices=given.notices)
     with _sentences("%jaxtrace"), _start_remote(shell, arguments, "%jaxtrace") as remote:
-        record = remote.finish(outcome, Source(notebook_name(), f"%jaxtrace {line}".strip()), say=display.say)
+        record = remote.finish(
+            outcome, Source(notebook_name(), f"%jaxtrace {given.line}".strip()), say=display.say
+        )
     _present(shell, record, remote.draft, arguments, display)
     if outcome.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
 
 
-async def _cell_and_remote(shell: InteractiveShell, arguments: Arguments, line: str, body: str) -> object:
+async def _cell_and_remote(shell: InteractiveShell, given: Given[Arguments], body: str) -> object:
     """Run the cell while the other programs are traced."""
     __tracebackhide__ = True
     _barrier("%%jaxtrace")  # the cell can't run without JAX: said before anybody is asked for a trace
-    cell = Cell.from_magic(shell, "jaxtrace", line, body)
+    arguments = given.arguments
+    cell = Cell.from_magic(shell, "jaxtrace", given.line, body)
     display = Display(shell, show_card=arguments.show_card)
     with _start_remote(shell, arguments, "%%jaxtrace") as remote:
         run = await cell.run()
-        outcome = Outcome()
+        outcome = Outcome(notices=given.notices)
         _judge(outcome, [run], arguments, body)
         try:
             record = remote.finish(outcome, Source(notebook_name(), cell.magic, cell.body), say=display.say)

@@ -13,6 +13,13 @@ MAX_STEPS = 100_000
 MAX_DURATION_MS = 3_600_000
 _BARE_PYTHON_LEVEL = 1
 
+#: What may stand first behind %jaxtrace.
+COMMANDS = {
+    "start": "trace all cells until %jaxtrace stop",
+    "stop": "end that trace and show its card",
+    "help": "show the help",
+}
+
 HELP = """\
 Trace a cell with JAX's profiler, tell what costs time in it, and keep the trace for XProf.
 
@@ -56,6 +63,9 @@ Where it goes
   --save VAR            set VAR to the capture: VAR.findings, VAR.steps, VAR.summary
   --no-card             show no card
 
+The settings (JaxProf Magics) can hold options for every run. What stands on the line counts for
+more than they do; --card undoes --no-card there, and so on for every option without a value.
+
 Other programs
   --remote HOST:PORT[,HOST:PORT...]
                         trace programs that called jax.profiler.start_server(PORT), all at
@@ -89,7 +99,7 @@ class Arguments:
 
 def parse(magic: str, line: str) -> Arguments:
     """Read the line after `magic` (its name with the percent signs); raises UsageError with a sentence."""
-    values = read(_parser(magic), _with_python_level(split(magic, line)))
+    values = read(parser(magic), _with_python_level(split(magic, line)))
     arguments = Arguments(
         name=one_line(magic, values.name or ""),
         steps=values.steps,
@@ -106,24 +116,32 @@ def parse(magic: str, line: str) -> Arguments:
         raise usage_error(
             magic, "--step-name can't hold '#': JAX's profiler takes what follows it for other data."
         )
+    _check_start(magic, arguments)
     _check_remote(magic, arguments)
     return arguments
 
 
-def _parser(magic: str) -> MagicParser:
+def parser(magic: str) -> MagicParser:
+    """Give what reads a line behind `magic`: %%jaxtrace, %jaxtrace, or %jaxtrace start or stop."""
     parser = MagicParser(magic)
-    parser.add_argument("--steps", type=whole(1, MAX_STEPS))
-    parser.add_argument("--step-name", type=filled("a name for the steps"))
-    parser.add_argument("--python", type=whole(0, 1))
-    parser.add_argument("--host-level", type=whole(0, 3))
-    parser.add_argument("--device-level", type=whole(0, 1))
-    parser.add_argument("--option", action="append", default=[])
-    parser.add_argument("--perfetto", action="store_true")
-    parser.add_argument("--dir", type=filled("a directory"))
-    parser.add_argument("--save", type=filled("the name of a variable"))
-    parser.add_argument("--no-card", action="store_true")
-    parser.add_argument("--remote", type=filled("HOST:PORT, for example localhost:9012"))
-    parser.add_argument("--duration-ms", type=whole(1, MAX_DURATION_MS))
+    option, switch = parser.option, parser.switch
+    option("--steps", type=whole(1, MAX_STEPS), text="run the cell N times, each as a step")
+    option("--step-name", type=filled("a name for the steps"), text="what to call the steps")
+    option("--python", type=whole(0, 1), text="record Python's function calls too")
+    option("--host-level", type=whole(0, 3), text="what of the host: 0 nothing to 3 all")
+    option("--device-level", type=whole(0, 1), text="device events: 1 yes, 0 no")
+    option("--option", action="append", default=[], text="any field of ProfileOptions: FIELD=VALUE")
+    switch("--perfetto", text="write a file for Perfetto too")
+    option("--dir", type=filled("a directory"), text="keep the capture elsewhere", values="files")
+    parser.variable_and_card("set a variable to the capture")
+    option(
+        "--remote", type=filled("HOST:PORT, for example localhost:9012"), text="trace programs at HOST:PORT"
+    )
+    option("--duration-ms", type=whole(1, MAX_DURATION_MS), text="how long to trace --remote")
+    if magic == "%jaxtrace start":
+        parser.refused = frozenset({"--steps", "--step-name", "--remote", "--duration-ms"})
+    elif magic == "%jaxtrace stop":
+        parser.refused = frozenset(parser.options()) - {"--save", "--no-card", "--help"}
     return parser
 
 
@@ -154,10 +172,29 @@ def _profiler_options(magic: str, values: Any) -> dict[str, int | str]:
     return requested
 
 
+def _check_start(magic: str, arguments: Arguments) -> None:
+    if magic != "%jaxtrace start":
+        return
+    for option, given in (("--steps", arguments.steps), ("--step-name", arguments.step_name)):
+        if given:
+            raise usage_error(
+                magic,
+                f"{option} needs a cell to repeat. Use %%jaxtrace {option}, or mark the steps in your code "
+                "with jax.profiler.StepTraceAnnotation.",
+                conflict=True,
+            )
+    if arguments.remote:
+        raise usage_error(
+            magic, "--remote has a duration of its own. Use %jaxtrace --remote HOST:PORT.", conflict=True
+        )
+
+
 def _check_remote(magic: str, arguments: Arguments) -> None:
     if not arguments.remote:
         if arguments.duration_ms is not None:
-            raise usage_error(magic, "--duration-ms is for --remote; a cell is traced until it has ended.")
+            raise usage_error(
+                magic, "--duration-ms is for --remote; a cell is traced until it has ended.", conflict=True
+            )
         return
     for option, given in (
         ("--steps", arguments.steps is not None),
@@ -168,4 +205,5 @@ def _check_remote(magic: str, arguments: Arguments) -> None:
             raise usage_error(
                 magic,
                 f"{option} can't be combined with --remote, which traces other programs and not this cell.",
+                conflict=True,
             )

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from IPython.core.error import UsageError
 
-from jupyterlab_jaxprof.magics.jaxsweep_arguments import HELP, Arguments, _parser, axes_of, parse
+from jupyterlab_jaxprof.magics.jaxsweep_arguments import HELP, Arguments, axes_of, parse, parser
 from tests.support.shells import running_shell
 
 
@@ -107,6 +107,6 @@ def test_an_endless_generator_is_refused(shell):
 
 
 def test_the_help_tells_of_every_option():
-    for option in _parser().options():
+    for option in parser().declared():
         assert option in HELP
     assert all(len(line) <= 100 for line in HELP.splitlines())

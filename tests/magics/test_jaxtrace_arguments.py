@@ -9,7 +9,7 @@ import sys
 import pytest
 from IPython.core.error import UsageError
 
-from jupyterlab_jaxprof.magics.jaxtrace_arguments import HELP, Arguments, _parser, parse
+from jupyterlab_jaxprof.magics.jaxtrace_arguments import HELP, Arguments, parse, parser
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_what_is_wrong_is_told_in_one_sentence(line, sentence):
 
 
 def test_help_tells_of_every_option():
-    options = {option for action in _parser("")._actions for option in action.option_strings}
+    options = parser("").declared()
     assert options
     assert not {option for option in options if option not in HELP}
     assert "taken only by --remote" in HELP
@@ -93,7 +93,7 @@ def test_every_option_begins_a_line_and_its_text_stands_in_one_column():
     lines = HELP.splitlines()
     assert max(map(len, lines)) <= 100
     described = [line for line in lines if re.match(r"  (--|NAME)", line)]
-    options = {option for action in _parser("")._actions for option in action.option_strings} - {"--help"}
+    options = set(parser("").declared()) - {"--help"}
     assert {line.split()[0] for line in described} == options | {"NAME"}
     assert all(re.match(r"  \S.{,20} \S|  --remote \S+$", line) for line in described)
     texts = [re.search(r"\S  +(\S)", line) for line in described if not line.startswith("  --remote")]
