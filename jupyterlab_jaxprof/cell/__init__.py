@@ -6,17 +6,19 @@ from jupyterlab_jaxprof.cell.barrier import Barrier
 from jupyterlab_jaxprof.cell.cell import Cell, Run
 from jupyterlab_jaxprof.cell.driver import drive, drive_on_loop
 from jupyterlab_jaxprof.cell.errors import described
-from jupyterlab_jaxprof.cell.notebook import notebook_name
+from jupyterlab_jaxprof.cell.notebook import cell_id, line_was_added, notebook_name
 from jupyterlab_jaxprof.cell.source import check, needs_await
 
 __all__ = [
     "Barrier",
     "Cell",
     "Run",
+    "cell_id",
     "check",
     "described",
     "drive",
     "drive_on_loop",
+    "line_was_added",
     "needs_await",
     "notebook_name",
 ]

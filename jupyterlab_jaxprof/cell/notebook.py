@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 from IPython.core.getipython import get_ipython
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+#: In an execution request's metadata: the front end put a magic's line above the cell, whose text lacks it.
+ADDED_LINE = "jaxprof_added_line"
 
 
 def notebook_name() -> str:
@@ -16,3 +24,29 @@ def notebook_name() -> str:
     shell = get_ipython()
     in_vscode = shell.user_ns.get("__vsc_ipynb_file__", "") if shell is not None else ""
     return str(in_vscode or os.environ.get("JPY_SESSION_NAME", ""))
+
+
+def cell_id(shell: InteractiveShell) -> str:
+    """The front end's identifier of the running cell, which stays when its text changes; empty without."""
+    return str(_metadata(shell).get("cellId") or "")
+
+
+def line_was_added(shell: InteractiveShell, body: str) -> bool:
+    """Tell whether the magic's line above `body` stands in no cell: the front end added it for this run."""
+    if not _metadata(shell).get(ADDED_LINE):
+        return False
+    content = _mapping(_request(shell).get("content"))
+    return str(content.get("code") or "").rstrip().endswith(body.rstrip())  # not a cell that this one runs
+
+
+def _request(shell: InteractiveShell) -> Mapping[str, Any]:
+    """The message that asked for the running cell; empty in a terminal."""
+    return _mapping(getattr(shell, "parent_header", None))
+
+
+def _metadata(shell: InteractiveShell) -> Mapping[str, Any]:
+    return _mapping(_request(shell).get("metadata"))
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}

@@ -10,13 +10,18 @@ from pathlib import PurePath
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from jupyterlab_jaxprof.cell.notebook import line_was_added
+
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a body stands: the file name of its cell, and the cell's text above it."""
+    """Where a body stands: the file name of its cell, and the cell's text above it.
+
+    A line that the front end added above the cell for one run is none of the cell's text.
+    """
 
     filename: str
     head: str
@@ -50,7 +55,7 @@ def locate(shell: InteractiveShell, magic_line: str, body: str) -> Place:
         filename = frame.f_code.co_filename
         typed = _typed_text(filename, frame.f_lineno)
         if typed is not None and typed.endswith(f"\n{body}"):
-            return Place(filename, typed.removesuffix(body))
+            return Place(filename, "" if line_was_added(shell, body) else typed.removesuffix(body))
     return _alone(shell, frame, f"{magic_line}\n", body)
 
 

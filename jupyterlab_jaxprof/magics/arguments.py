@@ -18,6 +18,7 @@ _NOTHING_HAPPENED = {
     "%jaxtrace stop": "Nothing was stopped.",
     "%jaxtrace": "No trace was taken.",
     "%jaxmem": "No memory was looked at.",
+    "%%jaxmem": "No memory was looked at.",
     "%jaxmem --watch": "No other one was begun.",
     "%jaxmem --stop": "Nothing was stopped.",
 }
@@ -114,6 +115,10 @@ class MagicParser(argparse.ArgumentParser):
     def actions(self) -> list[argparse.Action]:
         """Give what it reads."""
         return self._actions
+
+    def action_of(self, option: str) -> argparse.Action | None:
+        """Give what reads an option; None for an unknown one."""
+        return next((action for action in self._actions if option in action.option_strings), None)
 
     def options(self) -> list[str]:
         """Give every option, in all its spellings."""

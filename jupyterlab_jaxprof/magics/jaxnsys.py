@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from jupyterlab_jaxprof.captures import Capture, Draft, Store, StoreError
-from jupyterlab_jaxprof.cell import Barrier, Cell, notebook_name
+from jupyterlab_jaxprof.cell import Barrier, Cell, cell_id, notebook_name
 from jupyterlab_jaxprof.environment import nsys
 from jupyterlab_jaxprof.environment.machine import gpus
 from jupyterlab_jaxprof.nsight.carry import CarryError, Options, Plan, Sources, plan
@@ -185,17 +185,10 @@ async def _run_here(shell: InteractiveShell, cell: Cell, arguments: Arguments) -
         value = eval(code, shell.user_global_ns, shell.user_ns)
         if code.co_flags & inspect.CO_COROUTINE:
             value = await value
-    key = arguments.name or _cell_id(shell) or hashlib.sha256(cell.body.encode()).hexdigest()
+    key = arguments.name or cell_id(shell) or hashlib.sha256(cell.body.encode()).hexdigest()
     _set_up.setdefault(shell, {})[key] = shell.transform_cell(cell.body)
     sys.stdout.write(f"This cell is run by {_MAGIC} too, before what it records. %nsys forget forgets it.\n")
     return value
-
-
-def _cell_id(shell: InteractiveShell) -> str:
-    """The front end's identifier of the running cell, which stays when its text changes; empty without."""
-    header: Any = getattr(shell, "parent_header", None) or {}
-    metadata = header.get("metadata") if isinstance(header, dict) else None
-    return str(metadata.get("cellId") or "") if isinstance(metadata, dict) else ""
 
 
 def _options(shell: InteractiveShell, arguments: Arguments) -> Options:

@@ -117,7 +117,7 @@ def parser(magic: str) -> MagicParser:
     option, switch = parser.option, parser.switch
     option("--steps", type=whole(1, MAX_STEPS), text="how many times it is recorded")
     switch("--no-warmup", text="record compiling too")
-    option("--setup", action="store_true", text="run this cell here, and before what is recorded")
+    option("--setup", action="store_true", text="run this cell here, and in that process")
     option("--shapes-only", choices=("zeros", "random"), text="send zeros in place of large arrays")
     option(
         "--drop",

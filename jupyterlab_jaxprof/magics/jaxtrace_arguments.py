@@ -141,7 +141,7 @@ def parser(magic: str) -> MagicParser:
     if magic == "%jaxtrace start":
         parser.refused = frozenset({"--steps", "--step-name", "--remote", "--duration-ms"})
     elif magic == "%jaxtrace stop":
-        parser.refused = frozenset(parser.options()) - {"--save", "--no-card", "--help"}
+        parser.refused = frozenset(parser.declared()) - {"--save", "--no-card", "--help"}
     return parser
 
 

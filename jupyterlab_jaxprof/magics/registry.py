@@ -10,7 +10,7 @@ imported. A magic's own module is imported at its first use. It offers
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 
 from IPython.core.magic import no_var_expand
 
+from jupyterlab_jaxprof.magics import completion
 from jupyterlab_jaxprof.magics.tracebacks import TracebackCleaner
 from jupyterlab_jaxprof.magics.transform import InputTransformer
 
@@ -70,9 +71,20 @@ class BoundMagic:
         self.__name__ = name
         self.__doc__ = magic.summary
 
+    @property
+    def __wrapped__(self) -> Any:
+        """What does the work: its source and file are what `%name??` shows (IPython asks by this name)."""
+        module = self._module()
+        return getattr(module, "line_magic" if isinstance(self, LineMagic) else "cell_magic", module)
+
     def getdoc(self) -> str:
         """The full help, for `%name?` (IPython asks for it by this name)."""
         return self._module().HELP
+
+    @property
+    def module(self) -> str:
+        """The module that has the magic."""
+        return self._magic.module
 
     def _module(self) -> Any:
         return import_module(self._magic.module)
@@ -109,6 +121,31 @@ class CellMagic(BoundMagic):
         return await self._module().cell_magic(self._shell, line, cell)
 
 
+class MisplacedMagic(BoundMagic):
+    """`%name` of a magic that is `%%name` only, or the other way round: it has the help, and says what to write.
+
+    IPython would say that the magic isn't there, as it does where this package isn't.
+    """
+
+    def __init__(self, shell: InteractiveShell, magic: Magic, name: str, kind: Kind) -> None:
+        super().__init__(shell, magic, name)
+        self._kind: Kind = kind
+
+    def __call__(self, *args: str) -> object:
+        """Raise the UsageError; IPython calls this."""
+        from jupyterlab_jaxprof.magics.arguments import usage_error
+
+        if self._kind == "line":
+            instead = f"it runs a cell: write %%{self.__name__} (two percent signs) on the cell's first line."
+        else:
+            instead = f"it takes no cell: write %{self.__name__} (one percent sign) in a line of its own."
+        raise usage_error(("%" if self._kind == "line" else "%%") + self.__name__, instead)
+
+    async def awaited(self, *args: str) -> object:
+        """Raise the UsageError; the input transformer writes calls of this."""
+        return self(*args)
+
+
 @dataclass(frozen=True)
 class MagicStatus:
     """A name that a magic of ours may answer to, and whether it does."""
@@ -133,6 +170,7 @@ class _Loaded:
     table: Sequence[Magic]
     transformer: InputTransformer
     tracebacks: TracebackCleaner
+    matcher: Callable[..., object]
     ours: dict[tuple[Kind, str], BoundMagic] = field(default_factory=lambda: {})
     replaced: dict[tuple[Kind, str], Any] = field(default_factory=lambda: {})
 
@@ -145,7 +183,8 @@ def load(shell: InteractiveShell, table: Sequence[Magic] = TABLE) -> None:
     if shell in _loaded:
         return
     transformer = InputTransformer(shell, lambda name: _is_ours(shell, "cell", name))
-    loaded = _Loaded(table, transformer, TracebackCleaner(shell))
+    matcher = completion.add(shell, lambda signs, name: _module_of(shell, signs, name))
+    loaded = _Loaded(table, transformer, TracebackCleaner(shell), matcher)
     for magic, kind, name in _names(table):
         magics = _magics(shell, kind)
         if name in magics:
@@ -154,6 +193,9 @@ def load(shell: InteractiveShell, table: Sequence[Magic] = TABLE) -> None:
             loaded.replaced[kind, name] = magics[name]
         bound = (CellMagic if kind == "cell" else LineMagic)(shell, magic, name)
         magics[name] = loaded.ours[kind, name] = bound
+    for magic, kind, name in _misplaced(table):
+        if name not in _magics(shell, kind):
+            _magics(shell, kind)[name] = loaded.ours[kind, name] = MisplacedMagic(shell, magic, name, kind)
     shell.input_transformers_cleanup.insert(0, transformer)
     _loaded[shell] = loaded
 
@@ -172,6 +214,7 @@ def unload(shell: InteractiveShell) -> None:
             magics[name] = loaded.replaced[kind, name]
     if loaded.transformer in shell.input_transformers_cleanup:
         shell.input_transformers_cleanup.remove(loaded.transformer)
+    completion.remove(shell, loaded.matcher)
     loaded.tracebacks.remove()
 
 
@@ -207,12 +250,29 @@ def _names(table: Sequence[Magic]) -> Iterator[tuple[Magic, Kind, str]]:
                 yield magic, kind, name
 
 
+def _misplaced(table: Sequence[Magic]) -> Iterator[tuple[Magic, Kind, str]]:
+    kinds: tuple[Kind, ...] = ("line", "cell")
+    for magic in table:
+        for kind in kinds:
+            if kind not in magic.kinds:
+                for name in (magic.name, *magic.aliases):
+                    yield magic, kind, name
+
+
 def _all_names(magic: Magic) -> tuple[str, ...]:
     return (*magic.contested, magic.name, *magic.aliases)
 
 
 def _is_ours(shell: InteractiveShell, kind: Kind, name: str) -> bool:
     return isinstance(_magics(shell, kind).get(name), BoundMagic)
+
+
+def _module_of(shell: InteractiveShell, signs: str, name: str) -> str:
+    """The module of a magic of ours, with these percent signs; empty for any other."""
+    magic = _magics(shell, "cell" if signs == "%%" else "line").get(name)
+    if not isinstance(magic, BoundMagic) or isinstance(magic, MisplacedMagic):
+        return ""
+    return magic.module
 
 
 def _magics(shell: InteractiveShell, kind: Kind) -> dict[str, Any]:

@@ -49,13 +49,14 @@ class InputTransformer:
         return match[1] if match and self._is_ours(match[1]) else None
 
     def _rewritten(self, name: str, above: list[str], cell: list[str]) -> list[str]:
-        from jupyterlab_jaxprof.cell import check
+        from jupyterlab_jaxprof.cell import check, line_was_added
 
         line = cell[0].rstrip().removeprefix(f"%%{name}").lstrip(" ")
         # IPython refuses an empty body itself, and advises the line magic of that name, which is another.
         body = "".join(cell[1:]) or "\n"
         call = "get_ipython().run_cell_magic"
-        if check(self._shell, "".join(above) + cell[0], body):
+        head_text = "" if line_was_added(self._shell, body) else "".join(above) + cell[0]
+        if check(self._shell, head_text, body):
             call = f"await get_ipython().find_cell_magic({name!r}).awaited"
         # IPython would drop blank lines at the top, and move every line that follows up.
         head = [line if line.strip() else "#\n" for line in above]
