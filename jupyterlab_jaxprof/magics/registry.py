@@ -122,7 +122,7 @@ class CellMagic(BoundMagic):
 
 
 class MisplacedMagic(BoundMagic):
-    """`%name` of a magic that is `%%name` only, or the other way round: it has the help, and says what to write.
+    """`%name` of a magic that is `%%name` only, or the other way round: its call says what to write.
 
     IPython would say that the magic isn't there, as it does where this package isn't.
     """
