@@ -29,7 +29,7 @@ test:  ## all tests, linters and type checks, after installing what they need
 	scripts/test_compat.sh --check
 	$(MAKE) --no-print-directory -j3 environments
 	$(MAKE) --no-print-directory -j2 lint
-	$(BIN)/python -m pytest
+	scripts/run_tests.sh $(BIN)/python
 	$(MAKE) --no-print-directory compat
 
 # what waits for the network waits at the same time

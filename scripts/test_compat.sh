@@ -4,6 +4,8 @@
 # --check: only see whether the Pythons are there. --prepare: only make the environments.
 set -euo pipefail
 
+KERNEL_SIDE=(tests/cell tests/magics tests/timing tests/tracing tests/timeline/test_cpu_traces.py)
+
 find_python() {  # VERSION: a Python of that version, from the PATH or pyenv
   local found
   found=$(command -v "python$1" || true)
@@ -24,7 +26,7 @@ prepare() {  # PYTHON_VERSION REQUIREMENT...
     rm -rf "$venv"
     "$(find_python "$1")" -m venv "$venv"
     "$venv/bin/pip" install -q "${@:2}" cloudpickle grpcio jupyter-server-proxy nbclient nvtx numpy pandas pexpect \
-      psutil pytest pytest-timeout 'xprof>=2.24,<2.25'
+      psutil pytest pytest-timeout pytest-xdist 'xprof>=2.24,<2.25'
     touch "$venv/.ready"
   fi
 }
@@ -32,9 +34,7 @@ prepare() {  # PYTHON_VERSION REQUIREMENT...
 run() {  # PYTHON_VERSION
   local venv=.venv-compat-$1
   echo "== Python $1, $("$venv/bin/python" -c 'import jax; print("jax", jax.__version__)')"
-  # apart, since JAX 0.6 enqueues nothing any more on a CPU once a callback has failed in the process
-  "$venv/bin/python" -m pytest -q tests/cell
-  "$venv/bin/python" -m pytest -q tests/magics tests/timing tests/tracing tests/timeline/test_cpu_traces.py
+  scripts/run_tests.sh "$venv/bin/python" "${KERNEL_SIDE[@]}"
 }
 
 require_python 3.11

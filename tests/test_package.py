@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[1]
 DATA = "jupyterlab_jaxprof-0.1.0.data/data/"
 
@@ -30,6 +32,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         target = clone / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes((ROOT / name).read_bytes())
+    # the packages that yarn.lock names are here already: jlpm sees so, and fetches and unpacks none again
+    (clone / "node_modules").symlink_to(ROOT / "node_modules")
     # jlpm, which the build calls, is beside this Python
     beside = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     run(sys.executable, "-m", "hatchling", "build", "-t", "sdist", env=beside, cwd=clone)

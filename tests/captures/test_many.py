@@ -62,6 +62,7 @@ def seconds(look: Callable[[], Page]) -> tuple[float, Page]:
     return time.process_time() - started, page
 
 
+@pytest.mark.measures_time
 def test_ten_thousand_captures_are_listed_quickly(many: Store) -> None:
     first, page = min((seconds(Store(many.root).list) for _ in range(2)), key=lambda timed: timed[0])
     assert (page.total, page.matched, len(page.rows)) == (COUNT, COUNT, 50)

@@ -65,6 +65,7 @@ def test_a_stray_break_stays_a_syntax_error(shell, word):
         Cell.from_magic(shell.ip, "probe", "", f"x = 1\n{word}")
 
 
+@pytest.mark.measures_time
 def test_an_iteration_costs_little(shell):
     cell = Cell.from_magic(shell.ip, "probe", "", "None")
     drive(cell.run(2))

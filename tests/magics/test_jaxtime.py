@@ -125,6 +125,7 @@ def test_transfers_and_memory(shell, store):
     assert "No implicit transfer" in shell.run("%%jaxtime --transfers\nstep(x);").text
 
 
+@pytest.mark.measures_time
 def test_comparison_with_the_newest_of_each_name(shell, store, monkeypatch):
     shell.run("%%jaxtime a -r 5\nstep(x);")
     shell.run("%%jaxtime single\nstep(x);")

@@ -30,22 +30,21 @@ print(json.dumps({"ms": 1e3 * seconds, "modules": sorted(set(sys.modules) - befo
 """
 
 
+@pytest.mark.measures_time
 def test_the_startup_file_takes_under_20_ms_and_imports_nothing_heavy(tmp_path):
     environment = kernel_environment(tmp_path)
-    runs = [
-        json.loads(
-            subprocess.run(
-                [sys.executable, "-c", MEASURE, str(STARTUP)],
-                env=environment, capture_output=True, text=True, check=True,
-            ).stdout
-        )
-        for _ in range(5)
-    ]  # fmt: skip
-    assert all(run["loaded"] for run in runs)
-    imported = {name.partition(".")[0] for name in runs[0]["modules"]}
-    assert imported == {"jupyterlab_jaxprof"}
-    # Processor time, and of the quietest run: what else this machine does is not the file's cost.
-    assert min(run["ms"] for run in runs) < 20
+    for _ in range(5):
+        done = subprocess.run(
+            [sys.executable, "-c", MEASURE, str(STARTUP)],
+            env=environment, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        run = json.loads(done.stdout)
+        assert run["loaded"]
+        assert {name.partition(".")[0] for name in run["modules"]} == {"jupyterlab_jaxprof"}
+        # Processor time, and of the quietest run: what else this machine does is not the file's cost.
+        if run["ms"] < 20:
+            return
+    pytest.fail(f"the start-up file takes {run['ms']} ms")
 
 
 def test_a_kernel_has_the_magics_and_no_jax(kernel):

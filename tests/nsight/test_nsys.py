@@ -23,6 +23,8 @@ from tests.support.kernels import running_kernel
 WHOLE = """\
 %%nsys "steady state" --steps 3 --save c --return y,never
 import nvtx
+
+pytestmark = pytest.mark.long
 y = jax.jit(lambda a: (a @ a).sum())(x)
 x = None if False else x
 print("said by the body")

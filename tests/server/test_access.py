@@ -15,6 +15,8 @@ import websocket
 from tests.server.conftest import Publish, publish_capture
 from tests.support.servers import Server, running_server
 
+pytestmark = pytest.mark.long
+
 ID = "20260101-000000-000-abcdef"
 ROUTES = [
     ("GET", "jaxprof/api/status"),

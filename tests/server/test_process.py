@@ -21,6 +21,8 @@ from jupyterlab_jaxprof.server.viewers.process import Limits, State, ViewerProce
 from tests.support.servers import ROOT
 from tests.support.viewers import ask, busy, gone, looks, supervised, until, viewer
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(autouse=True)
 def importable(monkeypatch):

@@ -22,6 +22,8 @@ from tests.server.conftest import Publish, publish_capture
 from tests.server.test_process import gone
 from tests.support.servers import Server, running_server
 
+pytestmark = pytest.mark.long
+
 P = "xprof/data/plugin/profile"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import io
 import os
@@ -74,6 +75,9 @@ class Shell:
         history = self.ip.history_manager
         if history is not None and history.save_thread is not None:
             history.save_thread.stop()
+        # At its exit Python would clean up every shell of every test, each with a collection of all garbage,
+        # and until then nothing of what their cells made would be freed.
+        atexit.unregister(self.ip.atexit_operations)
         InteractiveShell.clear_instance()
 
 

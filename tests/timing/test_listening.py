@@ -145,6 +145,7 @@ def test_the_extension_begins_and_ends_the_history():
         assert (listeners(), list(logger.filters), set(vars(logger))) == before
 
 
+@pytest.mark.measures_time
 def test_the_history_begins_before_jax_is_imported():
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False, timeout=120
