@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 from pathlib import Path
 
 import pytest
@@ -21,10 +22,11 @@ def notebook(tmp_path_factory: pytest.TempPathFactory):
     place = tmp_path_factory.mktemp("nsys")
     patch.setenv("JAXPROF_DIR", str(place / "store"))
     patch.setenv("JAX_PLATFORMS", "cpu")
-    patch.setenv(MARK, place.name)
+    mark = uuid.uuid4().hex  # no other run of these tests on this machine has it, and kills what bears it
+    patch.setenv(MARK, mark)
     patch.setenv("OWN_API_TOKEN", "secret-of-the-notebook")
     with running_shell("jupyterlab_jaxprof") as shell:
-        shell.mark, shell.store = place.name, Path(os.environ["JAXPROF_DIR"])
+        shell.mark, shell.store = mark, Path(os.environ["JAXPROF_DIR"])
         shell.run("import jax, jax.numpy as jnp, os, signal, subprocess, sys, time\nx = jnp.ones((50, 50))")
         shell.run("def divide(a):\n    return a / 0")
         yield shell

@@ -9,6 +9,7 @@ import stat
 import sys
 import threading
 import time
+import uuid
 
 import pytest
 
@@ -20,11 +21,11 @@ from jupyterlab_jaxprof.timeline.nsight_export import exported
 from tests.nsight.stand_ins import MARK, REAL, assert_nothing_left, on_path, pids, stand_in
 from tests.support.kernels import running_kernel
 
+pytestmark = pytest.mark.long
+
 WHOLE = """\
 %%nsys "steady state" --steps 3 --save c --return y,never
 import nvtx
-
-pytestmark = pytest.mark.long
 y = jax.jit(lambda a: (a @ a).sum())(x)
 x = None if False else x
 print("said by the body")
@@ -83,6 +84,8 @@ def test_steps_are_told_by_the_clock_and_by_the_report(whole):
     assert pushed == ["capture", "step 0", "step 1", "step 2"]
 
 
+# nsys notes the variables of each process that it meets, also of a command of the body's that takes a while
+@pytest.mark.measures_time
 def test_secrets_in_variables_are_not_in_the_report(whole):
     with exported(whole[1].file("nsys")) as export:
         content = export.read_bytes()
@@ -235,14 +238,15 @@ def test_whatever_is_killed_nothing_is_left_behind(notebook, killed, said):
 
 
 def test_a_kernel_that_is_killed_leaves_nothing_behind(tmp_path):
-    with running_kernel(**{MARK: tmp_path.name, "TMPDIR": str(tmp_path)}) as kernel:
+    mark = uuid.uuid4().hex
+    with running_kernel(**{MARK: mark, "TMPDIR": str(tmp_path)}) as kernel:
         kernel.run("import time, subprocess")
         message = kernel.send(IN_SECOND_STEP.format(before="pass"))
         kernel.wait_for_output(message, "now")
-        assert pids(tmp_path.name, sys.executable, "-P", "-c")
-        (kernel_pid,) = pids(tmp_path.name, sys.executable, "-m", "ipykernel_launcher")
+        assert pids(mark, sys.executable, "-P", "-c")
+        (kernel_pid,) = pids(mark, sys.executable, "-m", "ipykernel_launcher")
         os.kill(kernel_pid, signal.SIGKILL)
-        assert_nothing_left(tmp_path.name)
+        assert_nothing_left(mark)
     assert not [path for path in tmp_path.iterdir() if path.name.startswith("jaxprof-")]
 
 
