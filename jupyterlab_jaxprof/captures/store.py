@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -180,8 +180,11 @@ class Store:
         kind: str | None = None,
         notebook: str | None = None,
         text: str | None = None,
+        ids: Collection[str] | None = None,
     ) -> Page:
         """List captures, newest first. `text`: each word is in name, notes, notebook, cell, or begins the id.
+
+        With `ids`: those of them that there are.
 
         Raises nothing for what is on disk: a store that can't be read is a page with a problem and no rows.
         """
@@ -195,7 +198,8 @@ class Store:
         matched = [
             entry
             for entry in entries
-            if (not kind or entry.kind == kind)
+            if (ids is None or entry.id in ids)
+            and (not kind or entry.kind == kind)
             and (not notebook or entry.notebook == notebook)
             and all(word in entry.text or entry.id.startswith(word) for word in words)
         ]

@@ -43,6 +43,7 @@ class CapturesHandler(ApiHandler):
     @authorized
     async def get(self) -> None:
         """Answer with the rows that match, and what they and all take."""
+        ids = self.get_query_argument("ids", None)
         page = await self.off_loop(
             self.store.list,
             offset=self.integer("offset", 0, low=0, high=MAX_OFFSET),
@@ -50,6 +51,7 @@ class CapturesHandler(ApiHandler):
             kind=self.get_query_argument("kind", None),
             notebook=self.get_query_argument("notebook", None),
             text=self.get_query_argument("q", None),
+            ids=None if ids is None else frozenset(ids.split(",")),
         )
         self.answer(page.to_json())
 

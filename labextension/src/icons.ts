@@ -76,6 +76,21 @@ export const compareIcon = icon(
   '<path d="M10 3H5a2 2 0 0 0-2 2v14a2 2 0 0 0 2 2h5v2h2V1h-2zm0 15H5l5-6zm9-15h-5v2h5v13l-5-6v9h5a2 2 0 0 0 2-2V5a2 2 0 0 0-2-2z"/>'
 );
 
+const LENS =
+  '<path d="M15.500 14h-.790l-.280-.270a6.500 6.500 0 1 0-.700.700l.270.280v.790l5 4.990L20.490 19zm-6 0a4.500 4.500 0 1 1 0-9 4.500 4.500 0 0 1 0 9z"/>';
+
+export const zoomInIcon = icon(
+  'zoom-in',
+  LENS + '<path d="M7 9h2V7h1v2h2v1h-2v2H9v-2H7z"/>'
+);
+
+export const zoomOutIcon = icon('zoom-out', LENS + '<path d="M7 9h5v1H7z"/>');
+
+export const resetIcon = icon(
+  'reset',
+  '<path d="M3 5h2v14H3zm16 0h2v14h-2zM10 8v3h4V8l4 4-4 4v-3h-4v3l-4-4z"/>'
+);
+
 const KIND_ICONS = new Map([
   ['trace', traceIcon],
   ['time', timeIcon],

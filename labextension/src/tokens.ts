@@ -23,6 +23,12 @@ export namespace CommandIDs {
   export const copyPath = 'jaxprof:copy-path';
   export const copyRun = 'jaxprof:copy-run';
   export const remove = 'jaxprof:delete';
+  /** With `{ids}`: show these captures side by side. */
+  export const compare = 'jaxprof:compare';
+  /** With `{id}`: show the capture in a tab of its own. */
+  export const openCapture = 'jaxprof:open-capture';
+  /** With `{pattern}`: show the page of the documentation about it. */
+  export const openPattern = 'jaxprof:open-pattern';
   export const openXprof = 'jaxprof:open-xprof';
   export const openTensorboard = 'jaxprof:open-tensorboard';
   export const restartXprof = 'jaxprof:restart-xprof';

@@ -43,12 +43,11 @@ def test_card_in_an_untrusted_notebook(lab: Lab, server: Server) -> None:
     expect(card).to_contain_text("from a saved notebook")
     assert card.evaluate("card => getComputedStyle(card).borderTopWidth") == "1px"
     expect(card).to_contain_text("The host starves the device: it waits for load_data")
-    # The sanitizer drops drawings; nothing of their tooltips may be left, and what is folded unfolds.
+    # Live cards are made of the record alone: no HTML of the notebook's stands in them.
     expect(card).to_contain_text("171 ms in 6 gaps")
-    expect(card).not_to_contain_text("idle 28.5 ms: load_data")
-    expect(card.get_by_text("Trust this notebook to see the drawing.")).to_have_count(1)
+    expect(card.get_by_role("application")).to_be_visible()
     hint = card.get_by_text("jax.device_put does not wait")
-    expect(hint).to_be_hidden()
+    expect(hint).to_have_count(0)
     card.get_by_text("A batch is copied to the device in every step").click()
     expect(hint).to_be_visible()
     save_screenshot(lab, "card-untrusted")

@@ -6,12 +6,16 @@ import type {
   ICapture,
   ICapturePage,
   ICaptureQuery,
+  ICaptureRow,
   IServerStatus,
   IViewerState,
   ViewerAction,
   ViewerName
 } from './types';
 import { apiUrl } from './urls';
+
+/** As many identifiers as an address has room for. */
+export const MAX_IDS = 100;
 
 export interface IRequestOptions {
   /** Nobody asked for it just now: it must not keep an idle server alive. */
@@ -40,6 +44,19 @@ export class Client {
       q: query.text
     };
     return this.json<ICapturePage>('GET', ['captures'], { search, options });
+  }
+
+  /** Those of these captures that there are; the server knows at most MAX_IDS at a time. */
+  async capturesOf(
+    ids: readonly string[],
+    options?: IRequestOptions
+  ): Promise<ICaptureRow[]> {
+    const search = { ids: ids.join(','), limit: String(ids.length) };
+    const page = await this.json<ICapturePage>('GET', ['captures'], {
+      search,
+      options
+    });
+    return page.captures;
   }
 
   async capture(id: string, options?: IRequestOptions): Promise<ICapture> {

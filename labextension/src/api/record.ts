@@ -27,6 +27,12 @@ export interface IStepParts {
   idle_ms?: Maybe<number>;
 }
 
+export interface ISlowStep {
+  number?: Maybe<number>;
+  duration_ms?: Maybe<number>;
+  why?: Maybe<string>;
+}
+
 export interface IRecordSteps {
   name?: Maybe<string>;
   count?: Maybe<number>;
@@ -40,13 +46,7 @@ export interface IRecordSteps {
     { name?: Maybe<string>; count?: Maybe<number>; median_ms?: Maybe<number> }[]
   >;
   durations_ms?: Maybe<Maybe<number>[]>;
-  slowest?: Maybe<
-    {
-      number?: Maybe<number>;
-      duration_ms?: Maybe<number>;
-      why?: Maybe<string>;
-    }[]
-  >;
+  slowest?: Maybe<ISlowStep[]>;
   parts?: Maybe<IStepParts>;
 }
 

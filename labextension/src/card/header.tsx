@@ -1,10 +1,5 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
-import {
-  downloadIcon,
-  editIcon,
-  launchIcon,
-  type LabIcon
-} from '@jupyterlab/ui-components';
+import { downloadIcon, editIcon, launchIcon } from '@jupyterlab/ui-components';
 import React, { useState } from 'react';
 
 import type { ICaptureRecord } from '../api/record';
@@ -13,6 +8,7 @@ import { RenameInput } from '../sidebar/rename';
 import { kindName } from '../sidebar/row';
 import type { ICardActions, IStored } from './actions';
 import { useTrans } from './actions';
+import { IconButton } from './buttons';
 import { XprofMenu } from './tools';
 
 interface IHeaderProps {
@@ -130,28 +126,6 @@ function Buttons(
         }}
       />
     </div>
-  );
-}
-
-export function IconButton(props: {
-  icon: LabIcon;
-  label: string;
-  onClick: () => void;
-  pressed?: boolean;
-  disabled?: boolean;
-}): React.JSX.Element {
-  const { icon: Icon, label, onClick, pressed, disabled } = props;
-  return (
-    <button
-      className="jp-JaxProf-iconButton"
-      title={label}
-      aria-label={label}
-      aria-pressed={pressed}
-      disabled={disabled}
-      onClick={onClick}
-    >
-      <Icon.react tag="span" />
-    </button>
   );
 }
 

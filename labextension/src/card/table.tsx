@@ -20,15 +20,17 @@ export interface IColumn<Row> {
   value: (row: Row) => Cell;
   /** How that is written; by default as it is. */
   text?: (row: Row) => string;
+  /** Words, which stand at the left; numbers stand at the right, and whatever is first at the left. */
+  isText?: boolean;
 }
 
 interface ITableProps<Row> {
   /** What it is called, where no heading above it says so. */
   label: string;
-  columns: IColumn<Row>[];
+  columns: IColumn<NoInfer<Row>>[];
   rows: Row[];
   /** What is said below a row. */
-  note?: (row: Row) => string;
+  note?: (row: NoInfer<Row>) => string;
   /** How many more there are than `rows`. */
   leftOut?: number;
   /** What is said of them instead. */
@@ -82,7 +84,7 @@ export function Table<Row>(props: ITableProps<Row>): React.JSX.Element {
               {columns.map((column, index) => (
                 <HeaderCell
                   key={index}
-                  label={column.label}
+                  column={column}
                   order={order?.column === index ? order : null}
                   onSort={() => {
                     setOrder(nextOrder(order, index, rows, column));
@@ -95,7 +97,8 @@ export function Table<Row>(props: ITableProps<Row>): React.JSX.Element {
             {shown.map((row, index) => (
               <TableRow
                 key={index}
-                cells={columns.map(column => textOf(column, row))}
+                row={row}
+                columns={columns}
                 note={note?.(row) ?? ''}
               />
             ))}
@@ -128,36 +131,44 @@ function moreText(leftOut: number, trans: TranslationBundle): string {
     : '';
 }
 
-function HeaderCell(props: {
-  label: string;
+function HeaderCell<Row>(props: {
+  column: IColumn<Row>;
   order: IOrder | null;
   onSort: () => void;
 }): React.JSX.Element {
-  const { label, order, onSort } = props;
+  const { column, order, onSort } = props;
   const direction = order?.descending ? 'descending' : 'ascending';
   return (
-    <th scope="col" aria-sort={order ? direction : 'none'}>
+    <th
+      scope="col"
+      className={classes(column.isText && 'jx-text')}
+      aria-sort={order ? direction : 'none'}
+    >
       <button className={classes(order && `jx-${direction}`)} onClick={onSort}>
-        {label}
+        {column.label}
       </button>
     </th>
   );
 }
 
-function TableRow(props: { cells: string[]; note: string }): React.JSX.Element {
-  const { cells, note } = props;
+function TableRow<Row>(props: {
+  row: Row;
+  columns: IColumn<Row>[];
+  note: string;
+}): React.JSX.Element {
+  const { row, columns, note } = props;
   return (
     <>
       <tr>
-        {cells.map((cell, index) => (
-          <td key={index}>
-            <bdi>{cell}</bdi>
+        {columns.map((column, index) => (
+          <td key={index} className={classes(column.isText && 'jx-text')}>
+            <bdi>{textOf(column, row)}</bdi>
           </td>
         ))}
       </tr>
       {note && (
         <tr className="jx-note">
-          <td colSpan={cells.length}>
+          <td colSpan={columns.length}>
             <Sentence text={note} />
           </td>
         </tr>

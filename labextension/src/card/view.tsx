@@ -2,14 +2,15 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
 import type { ICaptureRecord } from '../api/record';
-import { formatCount, formatMilliseconds, formatQuantity } from '../format';
 import type { ICardActions, IStored } from './actions';
-import { TranslationProvider, useTrans } from './actions';
+import { TranslationProvider } from './actions';
 import { Facts } from './facts';
-import { Figures, type Figure } from './figures';
-import { Findings } from './findings';
 import { Header } from './header';
+import { Memory } from './memory';
+import { Sweep } from './sweep';
 import { Sentence } from './text';
+import { Timed } from './timed';
+import { Traced } from './traced';
 
 export interface ICaptureViewProps {
   record: ICaptureRecord;
@@ -52,52 +53,21 @@ export function CaptureView(props: ICaptureViewProps): React.JSX.Element {
   );
 }
 
+/** What is peculiar to the kind; a kind of a later version shows what it has of a trace's parts. */
 function Body(props: {
   record: ICaptureRecord;
   actions: ICardActions;
 }): React.JSX.Element {
   const { record, actions } = props;
-  return (
-    <>
-      <Findings
-        findings={record.findings}
-        onShow={null}
-        onOpenPattern={actions.openPattern}
-      />
-      <Figures figures={figuresOf(record, useTrans())} />
-    </>
-  );
-}
-
-/** The steps, or else the headline; and the wall time. */
-function figuresOf(
-  { summary }: ICaptureRecord,
-  trans: TranslationBundle
-): Figure[] {
-  const { headline, steps, wall_ms: wall } = summary;
-  const figures: Figure[] = [];
-  if (steps?.count) {
-    const name = `${steps.name ?? trans.__('step')}${
-      steps.marks_dispatch ? ` ${trans.__('(dispatch only)')}` : ''
-    }`;
-    const median = formatMilliseconds(steps.median_ms);
-    if (steps.count > 1) {
-      figures.push(
-        [trans.__('%1, median', name), median],
-        [trans.__('shortest'), formatMilliseconds(steps.min_ms)],
-        [trans.__('longest'), formatMilliseconds(steps.max_ms)],
-        [trans.__('steps'), formatCount(steps.count)]
-      );
-    } else {
-      figures.push([name, median]);
-    }
-  } else if (headline) {
-    const value = formatQuantity(headline.value, headline.unit ?? '');
-    figures.push([headline.label ?? '', value]);
+  const { summary } = record;
+  switch (record.kind) {
+    case 'time':
+      return <Timed summary={summary} />;
+    case 'memory':
+      return <Memory summary={summary} />;
+    case 'sweep':
+      return <Sweep sweep={summary.sweep ?? {}} />;
+    default:
+      return <Traced record={record} actions={actions} />;
   }
-  const wallTime = formatMilliseconds(wall);
-  if (typeof wall === 'number' && figures[0]?.[1] !== wallTime) {
-    figures.push([trans.__('wall time'), wallTime]);
-  }
-  return figures;
 }

@@ -214,7 +214,7 @@ export class Actions {
 }
 
 /** A plain download by the browser: any size, and nothing of it in the page's memory. */
-function download(url: string): void {
+export function download(url: string): void {
   const link = document.createElement('a');
   link.href = url;
   link.download = '';

@@ -1,74 +1,66 @@
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
-import { Widget } from '@lumino/widgets';
 
-import type { IViewerTarget } from '../api/urls';
 import { targetOfLink } from '../api/urls';
+import type { ICardActions, IXprofTarget } from './actions';
 
-export const CAPTURE_MIME = 'application/vnd.jaxprof.capture+json';
-
-export interface ICardOptions {
-  /** Open XProf here. */
-  open: (target: IViewerTarget) => void;
-  /** The address of XProf's page on this server. */
-  urlOf: (target: IViewerTarget) => string;
+interface IHtml {
+  html: string | null;
+  /** Shown where there is no HTML. */
+  text: string;
+  trusted: boolean;
+  /** Why it is not live. */
+  sentence: string;
 }
 
 /**
- * A capture's card: the HTML of its own bundle, with its links to XProf made live.
+ * The HTML of a capture's bundle, with its links to XProf made live.
  *
  * JupyterLab's own renderer would turn those links into addresses of files. They are made anew here as well, since
  * a saved notebook may come from a server with another base_url.
  */
-export class CardRenderer extends Widget implements IRenderMime.IRenderer {
+export class HtmlCard {
   constructor(
     private readonly _sanitizer: IRenderMime.ISanitizer,
-    private readonly _options: ICardOptions
-  ) {
-    super();
-    this.addClass('jp-JaxProf-card');
-    this.node.dataset.mimeType = CAPTURE_MIME;
-  }
+    private readonly _actions: ICardActions
+  ) {}
 
-  async renderModel(model: IRenderMime.IMimeModel): Promise<void> {
-    const html = textOf(model.data['text/html']);
+  /** Put it into an element, in place of what is there. */
+  render(node: HTMLElement, { html, text, trusted, sentence }: IHtml): void {
+    this.dispose();
+    this._node = node;
     if (html === null) {
-      const text = document.createElement('pre');
-      text.textContent =
-        textOf(model.data['text/plain']) ??
-        JSON.stringify(model.data[CAPTURE_MIME], undefined, 2);
-      this.node.replaceChildren(text);
-      return Promise.resolve();
+      const plain = document.createElement('pre');
+      plain.textContent = text;
+      node.replaceChildren(plain);
+    } else {
+      node.innerHTML = trusted
+        ? html
+        : this._sanitizer.sanitize(withoutDrawings(html));
     }
-    this.node.innerHTML = model.trusted
-      ? html
-      : this._sanitizer.sanitize(withoutDrawings(html));
-    for (const link of this.node.querySelectorAll('a')) {
+    const told = document.createElement('p');
+    told.className = 'jp-JaxProf-notLive';
+    told.textContent = sentence;
+    node.prepend(told);
+    for (const link of node.querySelectorAll('a')) {
       const target = targetOf(link);
       if (target) {
-        link.href = this._options.urlOf(target);
+        link.href = this._actions.xprofUrl(target);
         link.target = '_blank';
         link.rel = 'noopener';
       }
     }
-    return Promise.resolve();
+    node.addEventListener('click', this._onClick);
   }
 
-  handleEvent(event: Event): void {
-    if (event instanceof MouseEvent && event.type === 'click') {
-      this._onClick(event);
-    }
-  }
-
-  protected override onAfterAttach(): void {
-    this.node.addEventListener('click', this);
-  }
-
-  protected override onBeforeDetach(): void {
-    this.node.removeEventListener('click', this);
+  /** Leave the element empty. */
+  dispose(): void {
+    this._node?.removeEventListener('click', this._onClick);
+    this._node?.replaceChildren();
+    this._node = null;
   }
 
   /** A plain click opens XProf here; with a modifier the browser does what it always does. */
-  private _onClick(event: MouseEvent): void {
+  private readonly _onClick = (event: MouseEvent): void => {
     if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) {
       return;
     }
@@ -77,17 +69,19 @@ export class CardRenderer extends Widget implements IRenderMime.IRenderer {
     if (target) {
       event.preventDefault();
       event.stopPropagation();
-      this._options.open(target);
+      this._actions.openXprof(target);
     }
-  }
+  };
+
+  private _node: HTMLElement | null = null;
 }
 
 /** What a link asks XProf for. The sanitizer drops the data attributes; the address says the same. */
-function targetOf(link: HTMLAnchorElement): IViewerTarget | null {
+function targetOf(link: HTMLAnchorElement): IXprofTarget | null {
   const { jaxprofRun: run, jaxprofTool: tool } = link.dataset;
   return run === undefined
     ? targetOfLink(link.getAttribute('href') ?? '')
-    : { run, tool: tool ?? '', host: '' };
+    : { run, tool: tool ?? '' };
 }
 
 /** A hint in place of each drawing: the sanitizer drops the shapes, and would leave the text of all tooltips. */
@@ -103,7 +97,7 @@ function withoutDrawings(html: string): string {
 }
 
 /** A bundle's text, which nbformat may have split into lines. */
-function textOf(value: unknown): string | null {
+export function textOf(value: unknown): string | null {
   if (typeof value === 'string') {
     return value;
   }

@@ -1,0 +1,155 @@
+import type { TranslationBundle } from '@jupyterlab/translation';
+import React from 'react';
+
+import type { IRecordSummary, ITableRow, TableName } from '../api/record';
+import { formatCount, formatShare } from '../format';
+import { useTrans } from './actions';
+import {
+  countColumn,
+  quantityColumn,
+  shareColumn,
+  sizeColumn,
+  textColumn,
+  timeColumn
+} from './columns';
+import type { IColumn } from './table';
+import { Table } from './table';
+import { More } from './text';
+
+/** A share of the time above this one is no mere rounding. */
+const WHOLE = 1.0005;
+
+interface ITable {
+  name: TableName;
+  title: string;
+  columns: (rows: ITableRow[]) => IColumn<ITableRow>[];
+}
+
+function tablesOf(trans: TranslationBundle): ITable[] {
+  const name = (label: string): IColumn<ITableRow> =>
+    textColumn(label, row => row.name ?? trans.__('(no name)'));
+  const count = countColumn<ITableRow>(trans.__('count'), row => row.count);
+  const total = timeColumn<ITableRow>(trans.__('total'), row => row.total_ms);
+  const ofDevice = shareColumn<ITableRow>(
+    trans.__('of device'),
+    row => row.share_device
+  );
+  const ofWall: IColumn<ITableRow> = {
+    label: trans.__('of wall'),
+    value: row => row.share_wall,
+    text: row => (exceeds(row) ? '–' : formatShare(row.share_wall))
+  };
+  return [
+    {
+      name: 'kernels',
+      title: trans.__('Kernels'),
+      columns: rows => [
+        name(trans.__('kernel')),
+        ...(new Set(rows.map(row => row.device)).size > 1
+          ? [textColumn<ITableRow>(trans.__('device'), row => row.device)]
+          : []),
+        count,
+        total,
+        quantityColumn(trans.__('median'), 'us', row => row.median_us),
+        quantityColumn(trans.__('longest'), 'us', row => row.max_us),
+        ofDevice,
+        ofWall
+      ]
+    },
+    {
+      name: 'hlo_ops',
+      title: trans.__('HLO operations, with JAX’s scopes'),
+      columns: () => [
+        name(trans.__('HLO operation')),
+        count,
+        total,
+        ofDevice,
+        ofWall
+      ]
+    },
+    {
+      name: 'copies',
+      title: trans.__('Copies'),
+      columns: () => [
+        textColumn(trans.__('copies'), row =>
+          [row.kind, row.memory].filter(Boolean).join(', ')
+        ),
+        count,
+        sizeColumn(trans.__('size'), row => row.bytes),
+        total,
+        quantityColumn(trans.__('rate'), 'GB/s', row => row.gb_per_s),
+        ofWall
+      ]
+    },
+    {
+      name: 'annotations',
+      title: trans.__('Annotations on the host'),
+      columns: () => [
+        name(trans.__('annotation')),
+        count,
+        total,
+        ofWall,
+        timeColumn(trans.__('device time'), row => row.device_ms)
+      ]
+    },
+    {
+      name: 'calls',
+      title: trans.__('API calls'),
+      columns: () => [name(trans.__('call')), count, total, ofWall]
+    },
+    {
+      name: 'modules',
+      title: trans.__('Modules'),
+      columns: () => [name(trans.__('module')), count, total, ofDevice, ofWall]
+    }
+  ];
+}
+
+/** What took the time on the devices and on the host: a table each, closed at first. */
+export function TopTables(props: {
+  summary: IRecordSummary;
+}): React.JSX.Element {
+  const { tables, tables_left_out: leftOut } = props.summary;
+  const trans = useTrans();
+  return (
+    <>
+      {tablesOf(trans).map(({ name, title, columns }) => {
+        const rows = tables?.[name] ?? [];
+        const hidden = leftOut?.[name] ?? 0;
+        return (
+          rows.length > 0 && (
+            <More
+              key={name}
+              title={`${title} (${formatCount(rows.length + hidden)})`}
+            >
+              {() => (
+                <Table
+                  label={title}
+                  rows={rows}
+                  columns={columns(rows)}
+                  note={row => noteOf(row, trans)}
+                  leftOut={hidden}
+                />
+              )}
+            </More>
+          )
+        );
+      })}
+    </>
+  );
+}
+
+/** Whether something took more than all the time: several of it ran at once. */
+function exceeds(row: ITableRow): boolean {
+  return (row.share_wall ?? 0) > WHOLE;
+}
+
+function noteOf(row: ITableRow, trans: TranslationBundle): string {
+  const where = [row.scope, row.source].filter(Boolean).join(' · ');
+  const atOnce = exceeds(row)
+    ? trans.__(
+        'Several ran at a time (on several threads, say), so together they took longer than the window.'
+      )
+    : '';
+  return `${where} ${atOnce}`.trim();
+}
