@@ -41,8 +41,10 @@ def server_at() -> Iterator[Callable[[str], Server]]:
 
 @pytest.fixture
 def server(server_at: Callable[[str], Server]) -> Server:
-    """The server of all tests that need no base URL in particular."""
-    return server_at(MAIN_URL)
+    """The server of all tests that need no base URL in particular, in the theme that they begin with."""
+    server = server_at(MAIN_URL)
+    set_theme(server, "JupyterLab Light")  # whatever an earlier test has left, or was ended in
+    return server
 
 
 @pytest.fixture

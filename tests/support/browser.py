@@ -186,17 +186,16 @@ class Lab:
         """The trace viewer within XProf within our page within the tab that is in sight."""
         frame = self.page.locator(".jp-JaxProf-tab:visible iframe")
         frame.wait_for(timeout=PATIENCE_MS)
-        page = frame.element_handle().content_frame()
-        assert page is not None
-        return self._descendant(page, "trace_viewer_index")
-
-    def _descendant(self, frame: Frame, address: str) -> Frame:
+        seen: list[str] = []
         for _ in range(PATIENCE_MS // 100):
-            found = [child for child in _descendants(frame) if address in child.url]
-            if found:
-                return found[0]
+            page = frame.element_handle().content_frame()  # none while the tab puts a new one there
+            within = [*_descendants(page)] if page else []
+            for child in within:
+                if "trace_viewer_index" in child.url:
+                    return child
+            seen = [child.url for child in within]
             self.page.wait_for_timeout(100)
-        raise AssertionError(f"No frame of {address} in {[child.url for child in _descendants(frame)]}")
+        raise AssertionError(f"No frame of trace_viewer_index in {seen}")
 
     def trace_events(self) -> dict[str, int]:
         """The events that trace_viewer has loaded, by name."""

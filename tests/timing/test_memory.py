@@ -166,6 +166,7 @@ def test_holders_of_every_kind():
     ]  # fmt: skip
 
 
+@pytest.mark.measures_time
 def test_a_large_namespace_is_searched_quickly():
     import time as clock
 

@@ -116,6 +116,7 @@ def interrupt_after(*delays_s: float) -> None:
         threading.Timer(delay_s, os.kill, (os.getpid(), signal.SIGINT)).start()
 
 
+@pytest.mark.measures_time
 def test_an_interrupt_while_writing_lets_it_finish(new_profiler, tmp_path):
     profiler = new_profiler(python_tracer_level=1)
     profiler.start()
@@ -128,6 +129,7 @@ def test_an_interrupt_while_writing_lets_it_finish(new_profiler, tmp_path):
     assert_usable(new_profiler, tmp_path)
 
 
+@pytest.mark.measures_time
 @pytest.mark.skipif(not LETS_GO_OF_GIL, reason="before JAX 0.9 no signal arrives while a trace is written")
 def test_a_second_interrupt_gives_the_trace_up(new_profiler, tmp_path):
     profiler = new_profiler(python_tracer_level=1)
