@@ -7,8 +7,8 @@ import random
 import numpy as np
 import pytest
 
-from jupyterlab_jaxprof.timing.spans import covered_ns, within, without
 from jupyterlab_jaxprof.captures.samples import BINS, ratio, summarize
+from jupyterlab_jaxprof.timing.spans import covered_ns, within, without
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 100, 1001])
