@@ -17,7 +17,6 @@ from weakref import WeakKeyDictionary
 from jupyterlab_jaxprof.captures import Capture, Draft, Store, StoreError
 from jupyterlab_jaxprof.cell import Barrier, Cell, cell_id, notebook_name
 from jupyterlab_jaxprof.environment import nsys
-from jupyterlab_jaxprof.environment.machine import gpus
 from jupyterlab_jaxprof.nsight.carry import CarryError, Options, Plan, Sources, plan
 from jupyterlab_jaxprof.nsight.carry.returned import read_back
 from jupyterlab_jaxprof.nsight.errors import remade
@@ -27,11 +26,12 @@ from jupyterlab_jaxprof.nsight.surroundings import jax_cache
 from jupyterlab_jaxprof.timing.variables import backend_has_started
 from jupyterlab_jaxprof.tracing import Source
 
+from . import jaxnsys_in_kernel
 from .arguments import asks_for_help, usage_error
 from .defaults import with_defaults
 from .display import Display
 from .inputs import default_name
-from .jaxnsys_arguments import HELP, Arguments, parse
+from .jaxnsys_arguments import HELP, Arguments, check_gpu_metrics, parse
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -56,8 +56,10 @@ async def cell_magic(shell: InteractiveShell, line: str, body: str) -> object:
     cell = Cell.from_magic(shell, "nsys", given.line, body)
     if arguments.set_up:
         return await _run_here(shell, cell, arguments)
+    check_gpu_metrics(_MAGIC, arguments)
+    if arguments.in_kernel:
+        return await jaxnsys_in_kernel.cell_magic(shell, cell, arguments, given.notices)
     candidates = _candidates()
-    _check_gpu_metrics(arguments)
     display = Display(shell, show_card=arguments.show_card)
     display.say("Looking for what the cell needs ...")
     notices = [*given.notices]
@@ -220,19 +222,9 @@ def _state(installation: nsys.Installation) -> tuple[Path, int]:
 
 def _check(arguments: Arguments) -> None:
     """Refuse, as default options, what this machine or its nsys can't do."""
-    _check_gpu_metrics(arguments)
+    check_gpu_metrics(_MAGIC, arguments)
     with _sentences():
         flags(_candidates()[0], arguments.wishes, Path("report"))
-
-
-def _check_gpu_metrics(arguments: Arguments) -> None:
-    """nsys hangs for minutes when it is asked for a GPU's counters and there is none."""
-    if not arguments.wishes.gpu_metrics:
-        return
-    found, problems = gpus()
-    if not found:
-        why = " ".join(f"{one['what']} {one['remedy']}" for one in problems) or "There is none here."
-        raise usage_error(_MAGIC, f"--gpu-metrics needs an NVIDIA GPU. {why}")
 
 
 def _begin(shell: InteractiveShell, arguments: Arguments) -> Draft:
@@ -252,9 +244,13 @@ def _write(stream: str, text: str) -> None:
 def line_magic(shell: InteractiveShell, line: str) -> object:
     """Run `%nsys line`."""
     __tracebackhide__ = True
-    command = line.strip()
+    command, _, rest = line.strip().partition(" ")
     if command == "help" or asks_for_help(line):
         sys.stdout.write(HELP)
+    elif command == "start":
+        jaxnsys_in_kernel.start(shell, rest)
+    elif command == "stop":
+        jaxnsys_in_kernel.stop(shell, rest)
     elif command == "forget":
         count = len(_set_up.pop(shell, {}))
         sys.stdout.write(f"{count} set-up cells are forgotten.\n" if count else "There was no set-up cell.\n")
@@ -264,7 +260,8 @@ def line_magic(shell: InteractiveShell, line: str) -> object:
         raise usage_error(
             "%nsys",
             f"it knows no '{command}'. Put %%nsys (two percent signs) on the first line of a cell to record "
-            "that cell; %nsys forget forgets the set-up cells.",
+            "that cell; %nsys start and %nsys stop record a kernel that nsys has started; %nsys forget "
+            "forgets the set-up cells.",
         )
     return None
 
@@ -279,6 +276,7 @@ def _tell(shell: InteractiveShell) -> None:
             sys.stdout.write(f"Its reports are made by {found.importer}, which %%nsys runs itself.\n")
         elif found.problem:
             sys.stdout.write(f"{found.problem}\n")
+    sys.stdout.write(jaxnsys_in_kernel.status())
     cells = _set_up.get(shell, {})
     for text in cells.values():
         first = text.strip().partition("\n")[0]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import keyword
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from jupyterlab_jaxprof.environment.machine import gpus
 from jupyterlab_jaxprof.nsight.flags import Wishes
 
 from .arguments import MagicParser, filled, identifier, one_line, read, split, usage_error, whole
@@ -15,14 +16,25 @@ MAX_STEPS = 10_000
 STEPS = 5
 
 #: What may stand behind %nsys.
-COMMANDS = {"forget": "forget all set-up cells", "help": "show the help"}
+COMMANDS = {
+    "start": "record this kernel until %nsys stop",
+    "stop": "end that recording and show its card",
+    "forget": "forget all set-up cells",
+    "help": "show the help",
+}
+START, STOP = "%nsys start", "%nsys stop"
+_OF_START = ("--gpu-metrics", "--sample", "--dir", "--save", "--no-card", "--help")
+_OF_STOP = ("--save", "--no-card", "--help")
 
 HELP = """\
 Run a cell under NVIDIA Nsight Systems, tell what costs time in it, and keep the report.
 
     %%nsys [NAME] [options]       the cell below, in a clean process with the notebook's variables
     %%nsys --setup [NAME]         run the cell here, and in that process too, before what is recorded
-    %nsys                         tell which nsys is used, and which cells are set-up cells
+    %%nsys --in-kernel [NAME]     the cell in this kernel, if that was started under nsys: see below
+    %nsys start [NAME]            record all that this kernel does until %nsys stop: the same kernels
+    %nsys                         tell which nsys is used, which cells are set-up cells, and what is
+                                  being recorded
     %nsys forget                  forget all set-up cells
     %%jaxnsys, %jaxnsys           the same, where another extension has the name nsys
 
@@ -66,8 +78,17 @@ more than they do; --card undoes --no-card there, and so on for every option wit
 
 Interrupt once to end the recording and have the report so far; twice to give it up.
 
-Example
+In the kernel itself
+  %jaxprof install-nsys-kernel makes a kernel for the launcher, 'Python 3 (Nsight Systems)', which nsys
+  starts. There %%nsys --in-kernel runs a cell in the notebook's own kernel, where its variables change
+  as in a plain cell; with --steps, --no-warmup, --gpu-metrics, --sample, --dir, --save and --no-card.
+  %nsys start takes NAME and the last five, %nsys stop --save and --no-card.
+
+Examples
     %%nsys "steady state" --steps 10 --libs
+    params, loss = train_step(params, batch)
+
+    %%nsys --in-kernel warm
     params, loss = train_step(params, batch)
 """
 
@@ -80,6 +101,7 @@ class Arguments:
     steps: int = STEPS
     warm_up: bool = True
     set_up: bool = False
+    in_kernel: bool = False
     shapes_only: Literal["", "zeros", "random"] = ""
     drop: frozenset[str] = frozenset()
     returned: tuple[str, ...] = ()
@@ -98,6 +120,7 @@ def parse(magic: str, line: str) -> Arguments:
         steps=STEPS if values.steps is None else values.steps,
         warm_up=not values.no_warmup,
         set_up=values.setup,
+        in_kernel=values.in_kernel,
         shapes_only=values.shapes_only or "",
         drop=frozenset(_names(magic, "--drop", values.drop)),
         returned=_names(magic, "--return", [values.returned] if values.returned else []),
@@ -108,6 +131,10 @@ def parse(magic: str, line: str) -> Arguments:
         show_card=not values.no_card,
     )
     _check_set_up(magic, arguments)
+    if arguments.in_kernel or magic == START:
+        _check_in_kernel(magic, arguments)
+    if magic == START:
+        _check_start(magic, arguments)
     return arguments
 
 
@@ -142,7 +169,11 @@ def parser(magic: str) -> MagicParser:
     option("--trace", type=filled("names, as cuda,nvtx"), text="record exactly these: cuda,nvtx")
     option("--nsys", type=filled("flags of nsys profile"), text="any other flags of nsys profile")
     option("--dir", type=filled("a directory"), text="keep the capture elsewhere", values="files")
+    option("--in-kernel", action="store_true", text="run it in this kernel, which nsys has started")
     parser.variable_and_card("set a variable to the capture")
+    taken = {START: _OF_START, STOP: _OF_STOP}.get(magic)
+    if taken is not None:
+        parser.refused = frozenset(parser.declared()) - frozenset(taken)
     return parser
 
 
@@ -185,3 +216,58 @@ def _check_set_up(magic: str, arguments: Arguments) -> None:
             "recorded.",
             conflict=True,
         )
+
+
+def _check_in_kernel(magic: str, arguments: Arguments) -> None:
+    """Raise UsageError for what only a process of the cell's own can have."""
+    wishes = arguments.wishes
+    of_launch = {"--trace": wishes.trace, "--osrt": wishes.osrt, "--libs": wishes.libs, "--nsys": wishes.raw}
+    of_child = {
+        "--return": arguments.returned,
+        "--drop": arguments.drop,
+        "--shapes-only": arguments.shapes_only,
+        "--setup": arguments.set_up,
+    }
+    sentence = ""
+    if option := _given(of_launch):
+        sentence = (
+            f"{option} is decided when the kernel starts: %jaxprof install-nsys-kernel --trace "
+            "cuda,nvtx,osrt makes one that traces those."
+        )
+    elif option := _given(of_child):
+        sentence = (
+            f"{option} is for a cell in a process of its own. This one runs in the kernel: nothing is "
+            "carried, and its variables stay."
+        )
+    elif not arguments.graphs:
+        sentence = (
+            "--graphs=off must be there before JAX starts: restart the kernel, and put "
+            "os.environ['XLA_FLAGS'] = '--xla_gpu_enable_command_buffer=' before the first import of jax."
+        )
+    if sentence:
+        raise usage_error(magic, sentence, conflict=True)
+
+
+def _given(options: Mapping[str, object]) -> str:
+    return next((option for option, value in options.items() if value), "")
+
+
+def _check_start(magic: str, arguments: Arguments) -> None:
+    if arguments.in_kernel:
+        raise usage_error(magic, "it records this kernel anyway: leave out --in-kernel.", conflict=True)
+    if arguments.steps != STEPS or not arguments.warm_up:
+        raise usage_error(
+            magic,
+            "--steps and --no-warmup need a cell to repeat: %%nsys --in-kernel --steps N.",
+            conflict=True,
+        )
+
+
+def check_gpu_metrics(magic: str, arguments: Arguments) -> None:
+    """Raise UsageError without a GPU: nsys hangs for minutes when it is asked for its counters."""
+    if not arguments.wishes.gpu_metrics:
+        return
+    found, problems = gpus()
+    if not found:
+        why = " ".join(f"{one['what']} {one['remedy']}" for one in problems) or "There is none here."
+        raise usage_error(magic, f"--gpu-metrics needs an NVIDIA GPU. {why}")

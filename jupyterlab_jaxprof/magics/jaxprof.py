@@ -10,7 +10,7 @@ from jupyterlab_jaxprof.captures import Store
 from jupyterlab_jaxprof.cards.sheet import Fact, Section, Sheet
 from jupyterlab_jaxprof.reports.doctor import store_facts
 
-from . import jaxprof_report, registry
+from . import jaxprof_install, jaxprof_report, registry
 from .arguments import usage_error
 from .jaxprof_arguments import HELP
 
@@ -33,6 +33,8 @@ def line_magic(shell: InteractiveShell, line: str) -> object:
         jaxprof_report.compare(shell, rest)
     elif command == "explain":
         jaxprof_report.explain(shell, rest)
+    elif command == "install-nsys-kernel":
+        jaxprof_install.install(rest)
     elif not command:
         return status(shell)
     elif command == "doctor" and not words:
@@ -42,7 +44,8 @@ def line_magic(shell: InteractiveShell, line: str) -> object:
     else:
         raise usage_error(
             "%jaxprof",
-            f"there is no {command!r}. Write %jaxprof, or %jaxprof doctor, report, compare or explain.",
+            f"there is no {command!r}. Write %jaxprof, or %jaxprof doctor, report, compare, explain "
+            "or install-nsys-kernel.",
         )
     return None
 

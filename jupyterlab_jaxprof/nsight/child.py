@@ -28,7 +28,7 @@ from types import CodeType
 from typing import Any
 
 from jupyterlab_jaxprof.nsight.errors import described
-from jupyterlab_jaxprof.nsight.nvtx import Domain, NotAttached
+from jupyterlab_jaxprof.nsight.nvtx import Domain, NotAttached, package_version
 
 #: What nsys is told to wait for: this range in this domain.
 DOMAIN, CAPTURE = "jaxprof", "capture"
@@ -204,7 +204,7 @@ def _finish(spec: dict[str, Any], namespace: dict[str, Any], teller: Teller) -> 
             notices += write_back(Path(spec["back"]), namespace, spec["return"])
         except OSError as error:
             notices.append(f"Nothing came back: the disk says '{error.strerror or error}'.")
-    teller.tell("done", notices=notices, nvtx=_version_of_nvtx(), environment=_environment())
+    teller.tell("done", notices=notices, nvtx=package_version(), environment=_environment())
 
 
 @contextmanager
@@ -248,17 +248,6 @@ def _use_cache(directory: str) -> None:
 
         if not getattr(jax.config, "jax_compilation_cache_dir", None):
             jax.config.update("jax_compilation_cache_dir", directory)
-
-
-def _version_of_nvtx() -> str:
-    """The version of the user's nvtx package; empty when nothing has imported it."""
-    if "nvtx" not in sys.modules:
-        return ""
-    from importlib import metadata
-
-    with suppress(metadata.PackageNotFoundError):
-        return metadata.version("nvtx")
-    return ""
 
 
 def _environment() -> dict[str, Any]:

@@ -79,7 +79,7 @@ def flags(installation: Installation, wishes: Wishes, output: Path) -> Flags:
         # The symbols of JAX's libraries would make a report of a gigabyte.
         chosen["resolve-symbols"] = "false"
     if wishes.gpu_metrics:
-        chosen |= _gpu_metrics(known, installation)
+        chosen |= gpu_metrics(known, installation)
     given = {name for name, _ in raw}
     arguments: list[str] = []
     for name, value in chosen.items():
@@ -126,7 +126,8 @@ def _traces(wishes: Wishes, notices: list[str]) -> list[str]:
     return traces
 
 
-def _gpu_metrics(known: Mapping[str, str], installation: Installation) -> dict[str, str]:
+def gpu_metrics(known: Mapping[str, str], installation: Installation) -> dict[str, str]:
+    """Give the flag for a GPU's counters as this nsys has it; raises FlagError where it has none."""
     if "gpu-metrics-devices" in known or not known:
         return {"gpu-metrics-devices": "cuda-visible"}
     if "gpu-metrics-device" in known:
@@ -174,10 +175,10 @@ def _check(name: str, word: str, known: Mapping[str, str], installation: Install
 
 
 @lru_cache(maxsize=16)
-def known_flags(path: Path, version: str) -> Mapping[str, str]:
-    """Read the flags that an nsys says it has; empty where it says nothing. Asked once."""
+def known_flags(path: Path, version: str, command: str = "profile") -> Mapping[str, str]:
+    """Read the flags that a command of an nsys says it has; empty where it says nothing. Asked once."""
     del version
-    said, _ = output_of(str(path), "profile", "--help", timeout_s=_HELP_TIMEOUT_S)
+    said, _ = output_of(str(path), command, "--help", timeout_s=_HELP_TIMEOUT_S)
     return {
         match.group(1): match.group(0).strip()
         for match in re.finditer(r"^\s+(?:-\w, )?--([a-z][\w-]*)[=\s[<]?", said, re.MULTILINE)

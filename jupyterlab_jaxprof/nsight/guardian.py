@@ -25,6 +25,8 @@ from pathlib import Path
 from types import FrameType
 
 INTERRUPT = b"i"
+#: Followed by the number of a process, in PROGRAM_DIGITS digits: it outlives nsys, should that die.
+PROGRAM, PROGRAM_DIGITS = b"p", 10
 _PR_SET_CHILD_SUBREAPER = 36
 _LOOK_S = 1.0
 _SWEEPS = 200
@@ -52,7 +54,8 @@ def main(events: int, folder: str, command: list[str]) -> None:
         _send(events, event="no-nsys", error=error.strerror or str(error))
         return
     interrupted = abandoned = False
-    while nsys.poll() is None and not ended and os.getppid() == parent:
+    program = 0
+    while (nsys.poll() is None or _lives(program)) and not ended and os.getppid() == parent:
         ready, _, _ = select.select([0, woken], [], [], _LOOK_S)
         if woken in ready:
             os.read(woken, 512)
@@ -63,6 +66,8 @@ def main(events: int, folder: str, command: list[str]) -> None:
         if wish == INTERRUPT and not interrupted:  # a second one would make nsys lose the report
             interrupted = True
             nsys.send_signal(signal.SIGINT)
+        if wish == PROGRAM:
+            program = int(os.read(0, PROGRAM_DIGITS))
     status = nsys.poll()
     left = _sweep(str(Path(command[0]).resolve().parent))
     _send(events, event="nsys-ended", status=status, left=left)
@@ -140,6 +145,10 @@ def _descendants() -> list[int]:
             found.append(pid)
             pending.append(pid)
     return found
+
+
+def _lives(pid: int) -> bool:
+    return bool(pid) and _state(str(pid))[0] not in ("", "Z")
 
 
 def _state(pid: str) -> tuple[str, int]:

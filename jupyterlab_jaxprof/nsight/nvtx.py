@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
+from contextlib import suppress
 from typing import Any
 
 _LIBRARY = "NVTX_INJECTION64_PATH"
@@ -55,6 +57,17 @@ class _Attributes(ctypes.Structure):
         ("message_type", ctypes.c_int32),
         ("message", ctypes.c_void_p),
     )
+
+
+def package_version() -> str:
+    """Give the version of the user's nvtx package; empty when nothing has imported it."""
+    if "nvtx" not in sys.modules:
+        return ""
+    from importlib import metadata
+
+    with suppress(metadata.PackageNotFoundError):
+        return metadata.version("nvtx")
+    return ""
 
 
 class NotAttached(Exception):

@@ -105,7 +105,7 @@ def _never_started(installation: Installation, said: Sequence[str]) -> str:
         f"{installation.path} ({installation.version_text}) did not start the program within "
         f"{session.START_TIMEOUT_S:.0f} s and was ended. With --gpu-metrics it hangs where the GPU gives "
         "none (no permission, or another profiler is running); else try fewer things to record."
-        f"{_quoted(said)}"
+        f"{quoted(said)}"
     )
 
 
@@ -141,15 +141,15 @@ def _nsys_failed(ran: Ran, installation: Installation, work: Path) -> str:
             f"({work}) forbids programs (noexec) or is full, or /dev/shm has less than a few MB. Set "
             "JAXPROF_DIR to another disk, or give the container more shared memory (--shm-size=1g)."
         )
-    if _is_full(work, said):
-        return _FULL_DISK.format(work=work)
+    if is_full(work, said):
+        return FULL_DISK.format(work=work)
     return (
         f"{installation.path} ({installation.version_text}) ended before it started the program."
-        f"{_quoted(ran.said)} %jaxprof doctor tells what is amiss here."
+        f"{quoted(ran.said)} %jaxprof doctor tells what is amiss here."
     )
 
 
-_FULL_DISK = (
+FULL_DISK = (
     "The disk of {work} is full, and nsys could write no report. Free some space (delete captures, say), or "
     "set JAXPROF_DIR to another directory."
 )
@@ -158,29 +158,34 @@ _FULL_DISK = (
 def _no_report(ran: Ran, installation: Installation, work: Path) -> str:
     """Say why there is no report of a capture that the program has completed."""
     said = " ".join(ran.said)
-    if _is_full(work, said):
-        return _FULL_DISK.format(work=work)
+    if is_full(work, said):
+        return FULL_DISK.format(work=work)
     if ran.nsys_status is not None and ran.nsys_status < 0:
         return f"nsys was killed ({_signal(-ran.nsys_status)}) before it had written the report."
     if not re.search(r"apture range started|[Cc]ollecting", said):
         return (
             f"{installation.path} ({installation.version_text}) never began to record: it did not see the "
             "range at which it should have begun. A program that records NVTX ranges for another tool can be "
-            f"in the way.{_quoted(ran.said)}"
+            f"in the way.{quoted(ran.said)}"
         )
-    return f"{installation.path} ({installation.version_text}) wrote no report.{_quoted(ran.said)}"
+    return f"{installation.path} ({installation.version_text}) wrote no report.{quoted(ran.said)}"
+
+
+def nvtx_notices(version: str, installation: Installation) -> list[str]:
+    """Say that the ranges of the user's nvtx package (a version, or empty) are lost, where they are."""
+    old = bool(installation.version) and installation.version < _NSYS_ANSWERS
+    if not version or not old or _numbers(version) < _NVTX_ASKS:
+        return []
+    return [
+        f"The cell's own ranges of the package nvtx ({version}) are not in the report: from 0.2.12 on "
+        f"it asks nsys for something that {installation.version_text} lacks, and drops them. Install "
+        "nvtx 0.2.11 (pip install 'nvtx<0.2.12'), or nsys 2024 or newer."
+    ]
 
 
 def _notices(ran: Ran, installation: Installation) -> Iterator[str]:
     done = ran.done or {}
-    version = str(done.get("nvtx") or "")
-    old = bool(installation.version) and installation.version < _NSYS_ANSWERS
-    if version and old and _numbers(version) >= _NVTX_ASKS:
-        yield (
-            f"The cell's own ranges of the package nvtx ({version}) are not in the report: from 0.2.12 on "
-            f"it asks nsys for something that {installation.version_text} lacks, and drops them. Install "
-            "nvtx 0.2.11 (pip install 'nvtx<0.2.12'), or nsys 2024 or newer."
-        )
+    yield from nvtx_notices(str(done.get("nvtx") or ""), installation)
     warnings = [line for line in ran.said if re.match(r"warning\b|error\b(?! status)", line, re.IGNORECASE)]
     yield from (f"nsys said: {line[:300]}" for line in dict.fromkeys(warnings[:_MOST_WARNINGS]))
     if ran.left_behind:
@@ -192,14 +197,16 @@ def _notices(ran: Ran, installation: Installation) -> Iterator[str]:
         )
 
 
-def _is_full(work: Path, said: str) -> bool:
+def is_full(work: Path, said: str) -> bool:
+    """Whether the disk of nsys's files is full, or nsys said so."""
     try:
         return bool(_FULL.search(said)) or shutil.disk_usage(work.parent).free < _LITTLE_BYTES
     except OSError:
         return False
 
 
-def _quoted(said: Sequence[str]) -> str:
+def quoted(said: Sequence[str]) -> str:
+    """Give the end of what nsys said as a sentence, empty where it said nothing."""
     lines = [line for line in said if not line.startswith(("Generat", "/"))]
     return f" It said: '{' '.join(lines[-3:])[:400]}'." if lines else ""
 

@@ -7,32 +7,29 @@ import marshal
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from jupyterlab_jaxprof.captures import Draft, Record, Status, StoreError, disk
+from jupyterlab_jaxprof.captures import Draft, Record, Status, StoreError
 from jupyterlab_jaxprof.environment import nsys, own_version
 from jupyterlab_jaxprof.environment.nsys import Installation
-from jupyterlab_jaxprof.reports import Examined
 from jupyterlab_jaxprof.tracing import Outcome, Source
-from jupyterlab_jaxprof.tracing.contents import diagnosed
 from jupyterlab_jaxprof.tracing.interrupts import HeldInterrupts
-from jupyterlab_jaxprof.tracing.trace import publish
 
 from . import memory
 from .carry import Plan
 from .flags import Flags
-from .gather import Gathered, gather
+from .gather import gather
+from .keeping import keep, publish_report
 from .outcome import judge
 from .session import Phase, Ran, Session
 from .surroundings import environments
 
 #: nsys makes sockets below its temporary directory, whose paths may have some 100 characters.
 _LONGEST = 60
-_STREAM = ".qdstrm"
 
 
 @dataclass(frozen=True)
@@ -165,36 +162,20 @@ class Run:
         gathered = gather((self.work, self._temporary), self.output, self._installation, nsys.installations())
         outcome = judge(ran, gathered, self._installation, self.work, held)
         outcome.notices[:0] = flags.notices
-        path = self._keep(gathered)
+        path = keep(self._draft, gathered)
         self._clear()
         if path is None:
             self._draft.discard()
             return Result(None, outcome, ran, interrupted=ran.interrupted)
         return self._publish(ran, outcome, program, source, path)
 
-    def _keep(self, gathered: Gathered) -> Path | None:
-        """Move the report, or the stream, from the working directory to where it stays."""
-        found = gathered.report or gathered.stream
-        if found is None:
-            return None
-        ending = ".nsys-rep" if gathered.report is not None else _STREAM
-        path = self._draft.directory / f"{self._draft.session}{ending}"
-        shutil.move(found, path)
-        disk.restrict(path, disk.FILE_MODE)
-        return path
-
     def _publish(self, ran: Ran, outcome: Outcome, program: Program, source: Source, path: Path) -> Result:
-        examined: Examined | None = None
-        if path.suffix != _STREAM:
-            self._say("Reading the report ...")
-            examined, problem = diagnosed([path], self._draft.reference, say=self._say)
-            outcome.notices += [problem] if problem else []
         if ran.durations_ms:
             outcome.step_name = program.step_name
             outcome.step_durations_ms = ran.durations_ms
             outcome.wall_ms = sum(ran.durations_ms)
-        outcome.notices += _devices_notices(ran, examined)
-        record = publish(self._draft, outcome, source, _environment(ran, self._installation), examined)
+        environment = {**ran.environment, "nsys": self._installation.version_text, "jaxprof": own_version()}
+        record = publish_report(self._draft, path, outcome, source, environment, say=self._say)
         return Result(record, outcome, ran, interrupted=ran.interrupted, directory=self._draft.directory)
 
 
@@ -206,21 +187,6 @@ def _temporary_in(work: Path) -> Path:
     return (
         inside if len(str(inside)) <= _LONGEST and not noexec else Path(tempfile.mkdtemp(prefix="jaxprof-"))
     )
-
-
-def _environment(ran: Ran, installation: Installation) -> Mapping[str, Any]:
-    return {**ran.environment, "nsys": installation.version_text, "jaxprof": own_version()}
-
-
-def _devices_notices(ran: Ran, examined: Examined | None) -> list[str]:
-    devices: Sequence[Mapping[str, Any]] = ran.environment.get("devices") or ()
-    platforms = {str(device.get("platform")) for device in devices}
-    if platforms and platforms <= {"cpu"}:
-        return [
-            "JAX ran on the CPU. Nsight Systems records what NVIDIA's GPUs do: this report holds the ranges "
-            "of the steps and little else."
-        ]
-    return []
 
 
 __all__ = ["Program", "Result", "Run", "StoreError"]

@@ -42,7 +42,7 @@ _BOOTSTRAP = (
     "from jupyterlab_jaxprof.nsight.child import main; main(sys.argv[1:])"
 )
 #: Set in all that is started, so that it can be found should its guardian be killed.
-_MARK = "JAXPROF_RUN"
+MARK = "JAXPROF_RUN"
 _BAR = re.compile(r"\[\d+/\d+\] \[.*%")
 
 
@@ -135,7 +135,7 @@ class Session:
 
         `folder` is where the program starts, `work` a directory that is removed should this process end.
         """
-        self._mark = f"{_MARK}={secrets.token_hex(8)}"
+        self._mark = f"{MARK}={secrets.token_hex(8)}"
         environment = {**environment, **dict([self._mark.split("=")])}
         with HeldInterrupts() as held, _Pipes(spec) as pipes:
             events, theirs = str(pipes.theirs.events), pipes.theirs.all()
@@ -294,13 +294,13 @@ class Session:
             process.wait()
         if process.returncode != 0:  # somebody has killed it: what it looked after goes as well
             self._ran.guardian_killed = True
-            _end_marked(self._mark)
+            end_marked(self._mark)
         if process.stdout is not None:
             process.stdout.close()
 
 
-def _end_marked(mark: str) -> None:
-    """End all processes that were started with a variable set so."""
+def end_marked(mark: str) -> None:
+    """End all processes that were started with a variable set so (`NAME=value`)."""
     for _ in range(_SWEEPS):
         found = [
             place for place in Path("/proc").iterdir() if place.name.isdigit() and _is_marked(place, mark)

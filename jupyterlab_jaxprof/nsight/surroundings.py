@@ -17,7 +17,7 @@ _NO_GRAPHS = "--xla_gpu_enable_command_buffer="
 #: What programs need to start and to find their libraries, and what JAX and CUDA read.
 _NEEDED = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TZ|TERM|TMPDIR|LD_LIBRARY_PATH|VIRTUAL_ENV"
-    r"|CONDA_PREFIX|XDG_(CACHE|CONFIG|DATA|RUNTIME)_\w+|PYTHON(PATH|HOME|HASHSEED|UTF8|NOUSERSITE|USERBASE)"
+    r"|CONDA_PREFIX|XDG_(CACHE|CONFIG|DATA|RUNTIME)_\w+|PYTHON\w+"
     r"|(CUDA|NVIDIA|NCCL|XLA|JAX|TF|OMP|MKL|OPENBLAS|NUMEXPR|KMP)_\w+"
 )
 _SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|PRIVATE", re.IGNORECASE)
@@ -26,6 +26,7 @@ _LEFT_BY_TOOLS = re.compile(
     r"LD_PRELOAD|NVTX_INJECTION\w*|CUDA_INJECTION\w*|QUADD_\w+|NSYS_\w+|USE_AGENT_API"
     r"|TRACE_START_IMMEDIATELY"
 )
+_LIBRARY_OF_TOOL = re.compile(r"nsight|nsys|ToolsInjection|KeyboardInterceptor", re.IGNORECASE)
 _CACHE_DAYS = 30.0
 
 
@@ -34,11 +35,7 @@ def environments(environ: Mapping[str, str], graphs: bool) -> tuple[dict[str, st
 
     Without `graphs`, XLA runs kernels one by one, in none of its command buffers.
     """
-    first, later = dict[str, str](), dict[str, str]()
-    for name, value in environ.items():
-        if not _LEFT_BY_TOOLS.fullmatch(name):
-            needed = _NEEDED.fullmatch(name) and not _SECRET.search(name)
-            (first if needed else later)[name] = value
+    first, later = divided(environ)
     for name in ("TMPDIR", "PYTHONUNBUFFERED"):  # nsys's own differ
         if name in environ:
             later[name] = environ[name]
@@ -47,6 +44,22 @@ def environments(environ: Mapping[str, str], graphs: bool) -> tuple[dict[str, st
     if not graphs:
         first["XLA_FLAGS"] = f"{environ.get('XLA_FLAGS', '')} {_NO_GRAPHS}".strip()
     return first, later
+
+
+def divided(environ: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Divide variables into those that programs need to start, and the others; a tool's are in neither."""
+    first, later = dict[str, str](), dict[str, str]()
+    for name, value in environ.items():
+        if not _LEFT_BY_TOOLS.fullmatch(name):
+            needed = _NEEDED.fullmatch(name) and not _SECRET.search(name)
+            (first if needed else later)[name] = value
+    return first, later
+
+
+def own_preloads(environ: Mapping[str, str]) -> str:
+    """Give what LD_PRELOAD names besides the libraries of nsys: the user's own, an allocator, say."""
+    names = re.split(r"[:\s]+", environ.get("LD_PRELOAD", ""))
+    return ":".join(name for name in names if name and not _LIBRARY_OF_TOOL.search(name))
 
 
 def jax_cache(store_root: Path) -> tuple[str, str]:

@@ -35,6 +35,8 @@ class Reply:
     stderr: str = ""
     value: str | None = None
     displays: list[dict[str, Any]] = field(default_factory=list)
+    updates: list[dict[str, Any]] = field(default_factory=list)
+    """What took the place of what was displayed."""
     count: int = 0
 
     @property
@@ -65,6 +67,8 @@ class Kernel:
                     reply.value = content["data"]["text/plain"]
                 case "display_data":
                     reply.displays.append(content["data"])
+                case "update_display_data":
+                    reply.updates.append(content["data"])
                 case "error":
                     reply.traceback = _ANSI.sub("", "\n".join(content["traceback"]))
                 case "status":
