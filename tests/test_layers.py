@@ -15,7 +15,7 @@ NAME = PACKAGE.name
 MAY_IMPORT: dict[str, set[str]] = {
     "__init__": {"magics", "timing", "captures", "server"},
     "magics": {"cell", "timing", "tracing", "nsight", "reports", "cards", "captures", "environment"},
-    "cli": {"tracing", "reports", "cards", "captures", "environment"},
+    "cli": {"tracing", "nsight", "reports", "cards", "captures", "environment"},
     "timing": {"cell", "cards", "captures", "environment"},
     "cell": set(),
     "tracing": {"reports", "timeline", "captures", "environment"},

@@ -59,6 +59,19 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     explain = add("explain", "show the documentation's page about a finding")
     explain.add_argument("pattern", metavar="PATTERN", help="its name, such as host-starves-device")
     add("doctor", "look at tools, versions, devices and permissions, and say what helps")
+    kernel = add("install-nsys-kernel", "make a kernel for JupyterLab's launcher that Nsight Systems starts")
+    kernel.add_argument("--trace", metavar="NAMES", help="what nsys traces in it (default cuda,nvtx)")
+    kernel.add_argument("--osrt", action="store_true", help="calls of the operating system's library too")
+    kernel.add_argument("--name", metavar="NAME", help="the kernelspec's name (default python3-nsys)")
+    kernel.add_argument(
+        "--display-name",
+        metavar="TEXT",
+        help="its name in the launcher (default 'Python 3 (Nsight Systems)')",
+    )
+    kernel.add_argument(
+        "--sys-prefix", action="store_true", help="write it into this Python's environment, not the user's"
+    )
+    kernel.add_argument("--remove", action="store_true", help="remove it again")
     listed = add("list", "list the captures in the store, the newest first")
     listed.add_argument("--json", action="store_true", help="print JSON, for programs")
     listed.add_argument("-n", type=_positive, default=20, metavar="N", help="at most so many (default 20)")

@@ -136,6 +136,26 @@ def _devices() -> Sequence[Mapping[str, Any]]:
         del os.environ[_PREALLOCATE]
 
 
+def _install_nsys_kernel(store: Store, asked: Namespace, output: Output) -> bool:
+    """Make the kernelspec by which nsys starts this Python's kernel, or remove it."""
+    from jupyterlab_jaxprof.nsight import kernelspec
+
+    try:
+        said = kernelspec.done(
+            f"jaxprof {asked.command}",
+            name=asked.name,
+            display_name=asked.display_name,
+            trace=asked.trace,
+            osrt=asked.osrt,
+            in_environment=asked.sys_prefix,
+            removes=asked.remove,
+        )
+    except kernelspec.KernelspecError as error:
+        raise reports.ReportError(str(error)) from None
+    output.write(said.rstrip())
+    return False
+
+
 def _write_page(path: Path, page: str) -> None:
     try:
         path.write_text(page, "utf-8")
@@ -150,4 +170,5 @@ COMMANDS: dict[str, Callable[[Store, Namespace, Output], bool]] = {
     "explain": _explain,
     "doctor": _doctor,
     "list": _list,
+    "install-nsys-kernel": _install_nsys_kernel,
 }

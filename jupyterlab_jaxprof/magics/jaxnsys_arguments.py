@@ -169,7 +169,7 @@ def parser(magic: str) -> MagicParser:
     option("--trace", type=filled("names, as cuda,nvtx"), text="record exactly these: cuda,nvtx")
     option("--nsys", type=filled("flags of nsys profile"), text="any other flags of nsys profile")
     option("--dir", type=filled("a directory"), text="keep the capture elsewhere", values="files")
-    option("--in-kernel", action="store_true", text="run it in this kernel, which nsys has started")
+    option("--in-kernel", action="store_true", text="run it in this kernel, under nsys")
     parser.variable_and_card("set a variable to the capture")
     taken = {START: _OF_START, STOP: _OF_STOP}.get(magic)
     if taken is not None:

@@ -21,16 +21,16 @@ def install(line: str) -> None:
         raise usage_error(
             _MAGIC, f"it takes options only, and there is '{values.name}': --name {values.name}?"
         )
-    name = values.kernel or kernelspec.NAME
-    trace = (values.trace or kernelspec.TRACE) + (",osrt" if values.osrt else "")
     try:
-        if values.remove:
-            said = kernelspec.removed(kernelspec.remove(name))
-        else:
-            display_name = one_line(_MAGIC, values.display_name or kernelspec.DISPLAY_NAME)
-            said = kernelspec.install(name, display_name, trace, in_environment=values.sys_prefix).told(
-                _MAGIC
-            )
+        said = kernelspec.done(
+            _MAGIC,
+            name=values.kernel,
+            display_name=one_line(_MAGIC, values.display_name or ""),
+            trace=values.trace,
+            osrt=values.osrt,
+            in_environment=values.sys_prefix,
+            removes=values.remove,
+        )
     except KernelspecError as error:
         raise usage_error(_MAGIC, str(error)) from None
     sys.stdout.write(said)

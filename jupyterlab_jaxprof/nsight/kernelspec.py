@@ -9,7 +9,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,7 +114,7 @@ def remove(name: str = NAME) -> list[Path]:
     ours = [directory for directory in found if _is_ours(directory)]
     if not ours:
         others = sorted({one.name for root in jupyter_path("kernels") for one in _ours_in(Path(root))})
-        what = f"{found[0]} was not made by %jaxprof" if found else f"there is no kernelspec {name}"
+        what = f"{found[0]} was not made by jupyterlab-jaxprof" if found else f"there is no kernelspec {name}"
         raise KernelspecError(what + (f"; there is {', '.join(others)} (--name NAME)." if others else "."))
     for directory in ours:
         try:
@@ -124,9 +124,26 @@ def remove(name: str = NAME) -> list[Path]:
     return ours
 
 
-def removed(directories: Sequence[Path]) -> str:
-    """Say what `remove` has removed."""
-    return "".join(f"Removed {directory}. Kernels that run go on.\n" for directory in directories)
+def done(
+    command: str,
+    *,
+    name: str | None,
+    display_name: str | None,
+    trace: str | None,
+    osrt: bool,
+    in_environment: bool,
+    removes: bool,
+) -> str:
+    """Do what `command` asks for with its options (None: the default), and say what was done.
+
+    Raises KernelspecError.
+    """
+    if removes:
+        removed = remove(name or NAME)
+        return "".join(f"Removed {directory}. Kernels that run go on.\n" for directory in removed)
+    traced = (trace or TRACE) + (",osrt" if osrt else "")
+    made = install(name or NAME, display_name or DISPLAY_NAME, traced, in_environment=in_environment)
+    return made.told(command)
 
 
 def _installation() -> Installation:
@@ -152,7 +169,7 @@ def _check_free(directory: Path, name: str) -> None:
         return
     if not _is_ours(directory):
         raise KernelspecError(
-            f"{directory} is there already, and was not made by %jaxprof. Give another --name than {name}."
+            f"{directory} is there already, and was not made by jupyterlab-jaxprof. Give another --name than {name}."
         )
     executable = str((_read(directory).get("argv") or [""])[0])
     if executable != sys.executable and Path(executable).exists():

@@ -288,3 +288,19 @@ def _in_terminal(arguments: list[str], no_color: str) -> str:
     os.close(ours)
     assert process.wait(timeout=60) == 0
     return written.decode("utf-8").replace("\r\n", "\n")
+
+
+def test_the_kernel_for_nsys_is_made_and_removed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path))
+    command, place = "install-nsys-kernel", tmp_path / "kernels" / "mine"
+    status, out, err = run(capsys, command, "--name", "mine")
+    assert (status, err) == (0, "")
+    assert f"in {place}." in out
+    assert "jaxprof install-nsys-kernel --remove --name mine removes it." in out
+    status, out, _ = run(capsys, command, "--remove", "--name", "mine")
+    assert out == f"Removed {place}. Kernels that run go on.\n"
+    status, _, err = run(capsys, command, "--trace", "nonsense")
+    assert status == 2
+    assert "can't trace 'nonsense'" in err

@@ -98,6 +98,7 @@ def test_every_option_has_a_text_that_a_list_can_show() -> None:
         jaxmem_arguments.parser(),
         jaxnsys_arguments.parser("%%nsys"),
         jaxprof_arguments.parser("%jaxprof compare"),
+        jaxprof_arguments.parser("%jaxprof install-nsys-kernel"),
     ]
     for parser in parsers:
         texts = [action.help for action in parser.actions if action.option_strings[:1] != ["--help"]]

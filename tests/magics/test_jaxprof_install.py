@@ -43,7 +43,9 @@ def test_nothing_of_others_is_replaced_or_removed(shell: Shell, tmp_path: Path) 
     (kernels / "theirs").mkdir(parents=True)
     (kernels / "theirs" / "kernel.json").write_text(json.dumps({"argv": ["theirs"]}))
     for options in ("--name theirs", "--name theirs --remove"):
-        assert "was not made by %jaxprof" in shell.run(f"%jaxprof install-nsys-kernel {options}").text
+        assert (
+            "was not made by jupyterlab-jaxprof" in shell.run(f"%jaxprof install-nsys-kernel {options}").text
+        )
     shell.run("%jaxprof install-nsys-kernel --name mine --display-name 'My nsys'")
     place = kernels / "mine" / "kernel.json"
     place.write_text(place.read_text().replace(sys.executable, "/bin/sh"))
