@@ -169,7 +169,8 @@ def _check_free(directory: Path, name: str) -> None:
         return
     if not _is_ours(directory):
         raise KernelspecError(
-            f"{directory} is there already, and was not made by jupyterlab-jaxprof. Give another --name than {name}."
+            f"{directory} is there already, and was not made by jupyterlab-jaxprof. Give another --name than "
+            f"{name}."
         )
     executable = str((_read(directory).get("argv") or [""])[0])
     if executable != sys.executable and Path(executable).exists():
