@@ -28,7 +28,10 @@ def blocks(record: Record, directory: Path, *, in_store: bool, has_server: bool)
     newer = f" (version {version.group()} or newer)" if version else ""
     place = directory / report.path
     where = f"download {report.path} from the JaxProf sidebar" if in_store and has_server else f"take {place}"
-    yield Remark(f"To look at every event, {where}, and open it in nsys-ui{newer}: File, Open.")
+    yield Remark(
+        f"To look at every event, {where}, and open it in nsys-ui{newer}: File, Open. Like every report of "
+        "nsys it holds the environment variables of your processes: think before you hand it on."
+    )
     if not has_server and report.size_bytes <= _LITTLE_BYTES:
         with suppress(OSError):  # deleted since
             yield Download(place.name, place.read_bytes())

@@ -58,6 +58,10 @@ class Display:
         if self._handle is not None:
             self.show({"text/plain": sentence})
 
+    def forget(self) -> None:
+        """Show anew what is shown next: the cell has cleared its output."""
+        self._handle = None
+
     @property
     def paper(self) -> cards.Paper:
         """What text is written on: a terminal's width and colours, where there is one."""

@@ -17,10 +17,11 @@ from weakref import WeakKeyDictionary
 from jupyterlab_jaxprof.captures import Capture, Draft, Store, StoreError
 from jupyterlab_jaxprof.cell import Barrier, Cell, cell_id, notebook_name
 from jupyterlab_jaxprof.environment import nsys
+from jupyterlab_jaxprof.nsight import trial
 from jupyterlab_jaxprof.nsight.carry import CarryError, Options, Plan, Sources, plan
 from jupyterlab_jaxprof.nsight.carry.returned import read_back
 from jupyterlab_jaxprof.nsight.errors import remade
-from jupyterlab_jaxprof.nsight.flags import FlagError, Flags, flags
+from jupyterlab_jaxprof.nsight.flags import FlagError, Flags, Wishes, flags
 from jupyterlab_jaxprof.nsight.run import Program, Result, Run
 from jupyterlab_jaxprof.nsight.surroundings import jax_cache
 from jupyterlab_jaxprof.timing.variables import backend_has_started
@@ -32,6 +33,7 @@ from .defaults import with_defaults
 from .display import Display
 from .inputs import default_name
 from .jaxnsys_arguments import HELP, Arguments, check_gpu_metrics, parse
+from .jaxnsys_progress import Progress
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -39,8 +41,6 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "cell_magic", "line_magic"]
 
 _MAGIC = "%%nsys"
-#: Each nsys that could not start a program, by its path and the time of its file.
-_broken: set[tuple[Path, int]] = set()
 #: The set-up cells of each shell: their Python texts by what tells them apart, in the order they first ran.
 _set_up: WeakKeyDictionary[InteractiveShell, dict[str, str]] = WeakKeyDictionary()
 
@@ -61,47 +61,67 @@ async def cell_magic(shell: InteractiveShell, line: str, body: str) -> object:
         return await jaxnsys_in_kernel.cell_magic(shell, cell, arguments, given.notices)
     candidates = _candidates()
     display = Display(shell, show_card=arguments.show_card)
-    display.say("Looking for what the cell needs ...")
+    progress = Progress(shell, display)
+    progress.tell("Looking for what the cell needs")
     notices = [*given.notices]
     if backend_has_started():
         notices += Barrier().drain()  # the devices are to be the cell's alone
-    with _sentences():
+    with progress.until_it_runs(), _sentences():
         options = _options(shell, arguments)
         planned = plan(shell.user_ns, list(cell.nodes), sources=Sources.from_shell(shell), options=options)
         notices += _rebound(planned, arguments)
-        result = _first_that_works(shell, candidates, planned, cell, arguments, notices, display)
+        installation, why = _chosen(candidates, arguments, progress)
+        result = _recorded(shell, installation, planned, cell, arguments, notices + why, progress)
+    progress.end()
     _bring_back(shell, result, planned, arguments)
     _show(shell, result, arguments, display)
     return _conclude(shell, result)
 
 
-def _first_that_works(
+def _chosen(
+    candidates: list[nsys.Installation], arguments: Arguments, progress: Progress
+) -> tuple[nsys.Installation, list[str]]:
+    """Give the best nsys that records here what was asked for, and why it is not the best of all."""
+    root = Store.default().root
+    failed: list[str] = []
+    without_report: nsys.Installation | None = None
+    for one in candidates:
+        verdict = trial.tried(one, arguments.wishes, root, progress)
+        if verdict.reports:
+            return one, [f"Another nsys was used ({one.path}). {failed[0]}"] if failed else []
+        without_report = without_report or (one if verdict.records else None)
+        failed.append(verdict.reason)
+    if without_report is not None:
+        return without_report, []
+    plain = Wishes()
+    without = ""
+    if arguments.wishes != plain and trial.tried(candidates[0], plain, root, progress).records:
+        without = " Without what was asked for besides (--sample and the like) it records."
+    raise usage_error(_MAGIC, f"a trial of nsys failed. {failed[0]}{without}")
+
+
+def _recorded(
     shell: InteractiveShell,
-    candidates: list[nsys.Installation],
+    installation: nsys.Installation,
     planned: Plan,
     cell: Cell,
     arguments: Arguments,
     notices: list[str],
-    display: Display,
+    progress: Progress,
 ) -> Result:
-    """Run the cell under the first nsys that starts it; those that do not are remembered, and told.
-
-    Each is tried twice: on a busy machine nsys 2022 may end ('End of file') before it has started anything.
-    """
-    told = list(notices)
-    tries = [one for one in candidates for _ in range(2)]
-    while True:
-        installation = tries.pop(0)
+    """Run the cell under nsys; once more where nsys ended before it had started anything, as 2022 may."""
+    result: Result | None = None
+    for _ in range(2):
         with _begin(shell, arguments) as draft:
-            run = Run(draft, installation, say=display.say, write=_write)
+            run = Run(draft, installation, progress)
             chosen = flags(installation, arguments.wishes, run.output)
-            chosen = Flags(chosen.arguments, (*told, *chosen.notices))
+            chosen = Flags(chosen.arguments, (*notices, *chosen.notices))
             result = _capture(run, planned, cell, arguments, chosen)
-        if not result.is_nsys_broken or not tries:
+        if not result.has_nsys_failed:
             return result
-        if tries[0] is not installation:
-            _broken.add(_state(installation))
-            told.append(f"Another nsys was used ({tries[0].path}). {result.outcome.reason}")
+    assert result is not None
+    trial.forget(installation, arguments.wishes, Store.default().root)
+    return result
 
 
 def _capture(run: Run, planned: Plan, cell: Cell, arguments: Arguments, chosen: Flags) -> Result:
@@ -168,7 +188,8 @@ def _bring_back(shell: InteractiveShell, result: Result, planned: Plan, argument
 
 
 def _rebound(planned: Plan, arguments: Arguments) -> list[str]:
-    names = [name for name in planned.rebinds if name not in arguments.returned]
+    # `for _ in ...` means no variable; IPython's own are named so
+    names = [name for name in planned.rebinds if name.strip("_") and name not in arguments.returned]
     if not names:
         return []
     listed = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
@@ -202,7 +223,7 @@ def _options(shell: InteractiveShell, arguments: Arguments) -> Options:
 
 
 def _candidates() -> list[nsys.Installation]:
-    """Give every nsys that may be used, the best first; those that failed before if there is no other."""
+    """Give every nsys that runs, the best first."""
     found = list(nsys.installations())
     usable = [one for one in found if one.usable]
     if not found:
@@ -211,13 +232,7 @@ def _candidates() -> list[nsys.Installation]:
         )
     if not usable:
         raise usage_error(_MAGIC, f"{found[0].problem} {nsys.HOW_TO_GET}")
-    return [one for one in usable if _state(one) not in _broken] or usable
-
-
-def _state(installation: nsys.Installation) -> tuple[Path, int]:
-    with contextlib.suppress(OSError):
-        return installation.path, installation.path.stat().st_mtime_ns
-    return installation.path, 0
+    return usable
 
 
 def _check(arguments: Arguments) -> None:
@@ -235,12 +250,6 @@ def _begin(shell: InteractiveShell, arguments: Arguments) -> Draft:
     return Store.default().begin("nsys", name)
 
 
-def _write(stream: str, text: str) -> None:
-    target = sys.stderr if stream == "stderr" else sys.stdout
-    target.write(text)
-    target.flush()
-
-
 def line_magic(shell: InteractiveShell, line: str) -> object:
     """Run `%nsys line`."""
     __tracebackhide__ = True
@@ -254,16 +263,30 @@ def line_magic(shell: InteractiveShell, line: str) -> object:
     elif command == "forget":
         count = len(_set_up.pop(shell, {}))
         sys.stdout.write(f"{count} set-up cells are forgotten.\n" if count else "There was no set-up cell.\n")
+    elif command == "try":
+        _try_all(shell)
     elif not command:
         _tell(shell)
     else:
         raise usage_error(
             "%nsys",
             f"it knows no '{command}'. Put %%nsys (two percent signs) on the first line of a cell to record "
-            "that cell; %nsys start and %nsys stop record a kernel that nsys has started; %nsys forget "
-            "forgets the set-up cells.",
+            "that cell; %nsys start and %nsys stop record a kernel that nsys has started; %nsys try "
+            "tries every nsys, %nsys forget forgets the set-up cells.",
         )
     return None
+
+
+def _try_all(shell: InteractiveShell) -> None:
+    """Try every nsys anew, as it records by default, and tell what came of it."""
+    __tracebackhide__ = True
+    progress = Progress(shell, Display(shell, show_card=False))
+    with _sentences():
+        for one in _candidates():
+            verdict = trial.tried(one, Wishes(), Store.default().root, progress, anew=True)
+            progress.clear_line()
+            what = "records." if verdict.reports else verdict.reason
+            sys.stdout.write(f"{one.path} ({one.version_text or 'version not known'}): {what}\n")
 
 
 def _tell(shell: InteractiveShell) -> None:

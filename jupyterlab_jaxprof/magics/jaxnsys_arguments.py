@@ -19,6 +19,7 @@ STEPS = 5
 COMMANDS = {
     "start": "record this kernel until %nsys stop",
     "stop": "end that recording and show its card",
+    "try": "try anew whether each nsys records here",
     "forget": "forget all set-up cells",
     "help": "show the help",
 }
@@ -35,6 +36,7 @@ Run a cell under NVIDIA Nsight Systems, tell what costs time in it, and keep the
     %nsys start [NAME]            record all that this kernel does until %nsys stop: the same kernels
     %nsys                         tell which nsys is used, which cells are set-up cells, and what is
                                   being recorded
+    %nsys try                     try anew whether each nsys records here
     %nsys forget                  forget all set-up cells
     %%jaxnsys, %jaxnsys           the same, where another extension has the name nsys
 

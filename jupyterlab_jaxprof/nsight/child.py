@@ -3,7 +3,8 @@
     main([SPEC, EVENTS, LIFE, OUT, ERR])
 
 All five are inherited descriptors: what to do (JSON), where to tell of it (JSON lines), one whose end of file
-means that whoever waits is gone, and where the body's output goes. Nothing here prints.
+means that whoever waits is gone (a byte: what was displayed last is taken), and where the body's output goes.
+Nothing here prints.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from typing import Any
 
 from jupyterlab_jaxprof.nsight.errors import described
 from jupyterlab_jaxprof.nsight.nvtx import Domain, NotAttached, package_version
+from jupyterlab_jaxprof.nsight.shown import Shown, show_through
 
 #: What nsys is told to wait for: this range in this domain.
 DOMAIN, CAPTURE = "jaxprof", "capture"
@@ -94,9 +96,10 @@ class Fence:
 def main(arguments: Sequence[str]) -> None:
     """Do what the spec says, and end the process."""
     spec_descriptor, events, life, out, err = map(int, arguments)
-    threading.Thread(target=_end_with, args=(life,), daemon=True).start()
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     teller = Teller(events)
+    shown = Shown(teller.tell)
+    threading.Thread(target=_end_with, args=(life, shown), daemon=True).start()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     teller.tell("start", pid=os.getpid())
     for descriptor in (events, life):
         os.set_inheritable(descriptor, False)
@@ -107,7 +110,7 @@ def main(arguments: Sequence[str]) -> None:
     with os.fdopen(spec_descriptor, "rb") as file:
         spec = json.load(file)
     try:
-        _work(spec, teller)
+        _work(spec, teller, shown)
     except BaseException as error:  # noqa: BLE001 - a fault of ours, or an interrupt between two stages
         teller.tell("error", stage="", error=described(error, ""))
     with suppress(Exception):
@@ -116,22 +119,23 @@ def main(arguments: Sequence[str]) -> None:
     os._exit(0)  # whatever threads the body has left behind
 
 
-def _end_with(life: int) -> None:
+def _end_with(life: int, shown: Shown) -> None:
     """End this process and its group once the other end of a pipe is gone."""
     while os.read(life, 1):
-        continue
+        shown.taken()
     os.killpg(0, signal.SIGKILL)
 
 
-def _work(spec: dict[str, Any], teller: Teller) -> None:
+def _work(spec: dict[str, Any], teller: Teller, shown: Shown) -> None:
     os.environ.update(spec["environment"])
     for name in spec["unset"]:
         os.environ.pop(name, None)
+    show_through(shown, spec["inline"])
     from jupyterlab_jaxprof.nsight.carry import RestoreError
-    from jupyterlab_jaxprof.nsight.carry.restore import restore
+    from jupyterlab_jaxprof.nsight.carry.restore import Restored, restore
 
     try:
-        restored = restore(Path(spec["carried"]))
+        restored = restore(Path(spec["carried"])) if spec["carried"] else Restored({})
     except RestoreError as error:
         cause = error.__cause__ or error
         teller.tell("error", stage="set-up", sentence=str(error), error=described(cause, "<set-up"))
@@ -144,17 +148,18 @@ def _work(spec: dict[str, Any], teller: Teller) -> None:
     fence.prepare()
     teller.tell("ready", notices=restored.notices, environment=_environment())
     if spec["warm_up"]:
-        with _stage("warm-up", filename, teller) as passed, _silence():
+        teller.tell("warm-up")
+        with _stage("warm-up", filename, teller) as passed, _silence(shown):
             body.run()
             fence.wait()
+            shown.flush_figures()
         if not passed:
             return
-        teller.tell("warm")
-    _record(spec, body, fence, teller)
-    _finish(spec, restored.namespace, teller)
+    _record(spec, body, fence, teller, shown)
+    _finish(spec, restored.namespace, teller, shown)
 
 
-def _record(spec: dict[str, Any], body: Body, fence: Fence, teller: Teller) -> None:
+def _record(spec: dict[str, Any], body: Body, fence: Fence, teller: Teller, shown: Shown) -> None:
     """Run the steps within the ranges that nsys records."""
     try:
         domain = Domain(DOMAIN)
@@ -166,17 +171,19 @@ def _record(spec: dict[str, Any], body: Body, fence: Fence, teller: Teller) -> N
     domain.push(CAPTURE)  # returns once nsys records
     teller.tell("capture")
     try:
-        value = _steps(spec, body, fence, teller, domain)
+        value = _steps(spec, body, fence, teller, domain, shown)
     finally:
         teller.tell("stop")
         domain.pop()  # returns once nsys has all that was recorded
         teller.tell("captured")
     if value is not None:
         with _stage("value", spec["filename"], teller):
-            print(repr(value))  # noqa: T201 - as a notebook shows it
+            shown.value(value)
 
 
-def _steps(spec: dict[str, Any], body: Body, fence: Fence, teller: Teller, domain: Domain) -> Any:
+def _steps(
+    spec: dict[str, Any], body: Body, fence: Fence, teller: Teller, domain: Domain, shown: Shown
+) -> Any:
     """Run every step, up to the first that fails; gives the value of the last."""
     value: Any = None
     for number in range(spec["steps"]):
@@ -190,13 +197,18 @@ def _steps(spec: dict[str, Any], body: Body, fence: Fence, teller: Teller, domai
             finally:
                 domain.pop()
             teller.tell("step", number=number, duration_ms=(done_ns - began_ns) / 1e6)
+        shown.flush_figures()
         if not passed:
             return None
     return value
 
 
-def _finish(spec: dict[str, Any], namespace: dict[str, Any], teller: Teller) -> None:
+def _finish(spec: dict[str, Any], namespace: dict[str, Any], teller: Teller, shown: Shown) -> None:
     notices: list[str] = []
+    if shown.has_widgets:
+        notices.append(
+            "The cell displays widgets, which need the notebook's own kernel: they are shown as text."
+        )
     if spec["return"]:
         from jupyterlab_jaxprof.nsight.carry.returned import write_back
 
@@ -221,8 +233,9 @@ def _stage(stage: str, filename: str, teller: Teller, *, number: int | None = No
 
 
 @contextmanager
-def _silence() -> Generator[None]:
-    """Let what this process and those that it starts print go nowhere."""
+def _silence(shown: Shown) -> Generator[None]:
+    """Let what this process displays, and what it and those that it starts print, go nowhere."""
+    shown.muted = True
     sys.stdout.flush()
     sys.stderr.flush()
     kept = [os.dup(1), os.dup(2)]
@@ -233,6 +246,7 @@ def _silence() -> Generator[None]:
     try:
         yield
     finally:
+        shown.muted = False
         with suppress(Exception):
             sys.stdout.flush()
             sys.stderr.flush()

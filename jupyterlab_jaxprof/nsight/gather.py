@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from jupyterlab_jaxprof.environment.importer import REPORT_MAGIC, STREAM_MAGIC, begins, make_report
 from jupyterlab_jaxprof.environment.nsys import Installation
 
-REPORT_MAGIC = b"NVIDIA Tegra Profiler Report "
-STREAM_MAGIC = b"U3w[END]NVIDIA Nsight Systems Stream "
 _IMPORT_TIMEOUT_S = 1800
 
 
@@ -24,12 +22,16 @@ class Gathered:
 
 
 def gather(
-    places: Sequence[Path], output: Path, installation: Installation, others: Sequence[Installation] = ()
+    places: Sequence[Path],
+    output: Path,
+    installation: Installation,
+    others: Sequence[Installation] = (),
+    on_part: Callable[[float], None] = lambda part: None,
 ) -> Gathered:
     """Find the report that nsys was told to write to `output`, or make it of the stream that is there.
 
-    nsys writes elsewhere when it can't write there, and leaves a stream where it finds no importer; all with
-    exit status 0.
+    `on_part` is told how much of it is made (0 to 1). nsys writes elsewhere when it can't write there, and
+    leaves a stream where it finds no importer; all with exit status 0.
     """
     report = _newest(places, "*.nsys-rep", REPORT_MAGIC)
     if report is not None:
@@ -49,8 +51,8 @@ def gather(
     report = output.with_suffix(".nsys-rep")
     failures: list[str] = []
     for importer in dict.fromkeys(importers):
-        said = _import(importer, stream, report)
-        if _begins(report, REPORT_MAGIC):
+        said = _import(importer, stream, report, on_part)
+        if begins(report, REPORT_MAGIC):
             return Gathered(report)
         failures.append(f"{importer} could not make a report of what {installation.path} recorded{said}.")
     return Gathered(
@@ -61,36 +63,19 @@ def gather(
     )
 
 
-def _import(importer: Path, stream: Path, report: Path) -> str:
+def _import(importer: Path, stream: Path, report: Path, on_part: Callable[[float], None]) -> str:
+    """Make the report; gives a clause on what came of it."""
     try:
-        done = subprocess.run(
-            [str(importer), f"--input-file={stream}", f"--output-file={report}"],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_IMPORT_TIMEOUT_S,
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,  # a notebook's interrupt goes to all of the kernel's group
-        )
-    except subprocess.TimeoutExpired:
+        said = make_report(importer, stream, report, on_part, _IMPORT_TIMEOUT_S).splitlines()
+    except TimeoutError:
         return f" within {_IMPORT_TIMEOUT_S // 60} minutes"
     except OSError as error:
         return f", since it does not start ({error.strerror or error})"
-    lines = [line.strip() for line in (done.stdout + done.stderr).replace("\r", "\n").splitlines()]
-    said = [line for line in lines if line and "%" not in line]
     return f" and said '{said[-1][:200]}'" if said else ""
 
 
 def _newest(places: Sequence[Path], pattern: str, magic: bytes) -> Path | None:
     found = [
-        path for place in places for path in place.rglob(pattern) if path.is_file() and _begins(path, magic)
+        path for place in places for path in place.rglob(pattern) if path.is_file() and begins(path, magic)
     ]
     return max(found, key=lambda path: path.stat().st_mtime_ns, default=None)
-
-
-def _begins(path: Path, magic: bytes) -> bool:
-    try:
-        with path.open("rb") as file:
-            return file.read(len(magic)) == magic
-    except OSError:
-        return False

@@ -15,10 +15,10 @@ from jupyterlab_jaxprof.captures import Status
 from jupyterlab_jaxprof.environment.nsys import HOW_TO_GET, Installation
 from jupyterlab_jaxprof.tracing import Outcome
 
-from . import session
 from .gather import Gathered
 from .memory import Memory
-from .session import Phase, Ran
+from .progress import Phase
+from .ran import Ran
 
 _MOST_WARNINGS = 5
 _LITTLE_BYTES = 16 * 1024 * 1024
@@ -53,7 +53,7 @@ def _troubles(
         yield failed, "The process that looks after nsys was killed, and nsys was ended with it."
         return
     if ran.timed_out:
-        yield failed, _never_started(installation, ran.said)
+        yield failed, _never_started(installation, ran)
         return
     if ran.interrupted:
         yield (
@@ -63,8 +63,9 @@ def _troubles(
     if ran.hung:
         yield (
             failed,
-            f"The cell has run, but nsys did not stop recording within {session.STOP_TIMEOUT_S:.0f} s and "
-            "was ended. Sampling the CPU (--sample) hangs so where the system forbids it; leave it out.",
+            f"{installation.path} ({installation.version_text}) did not stop recording within "
+            f"{ran.waited_s:.0f} s and was ended. With --sample it hangs so where the system forbids "
+            "sampling the CPU.",
         )
     elif ran.stuck:
         yield failed, "The cell ignored the interrupt and was ended; the report holds what nsys had by then."
@@ -100,12 +101,12 @@ def _of_program(ran: Ran, installation: Installation, work: Path) -> Iterator[tu
         yield Status.FAILED, _ended_early(ran, installation, work)
 
 
-def _never_started(installation: Installation, said: Sequence[str]) -> str:
+def _never_started(installation: Installation, ran: Ran) -> str:
     return (
         f"{installation.path} ({installation.version_text}) did not start the program within "
-        f"{session.START_TIMEOUT_S:.0f} s and was ended. With --gpu-metrics it hangs where the GPU gives "
+        f"{ran.waited_s:.0f} s and was ended. With --gpu-metrics it hangs where the GPU gives "
         "none (no permission, or another profiler is running); else try fewer things to record."
-        f"{quoted(said)}"
+        f"{quoted(ran.said)}"
     )
 
 

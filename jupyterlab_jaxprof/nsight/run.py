@@ -6,8 +6,9 @@ import base64
 import marshal
 import os
 import shutil
+import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType
@@ -25,7 +26,9 @@ from .flags import Flags
 from .gather import gather
 from .keeping import keep, publish_report
 from .outcome import judge
-from .session import Phase, Ran, Session
+from .progress import Phase, Watcher
+from .ran import Ran
+from .session import Session
 from .surroundings import environments
 
 #: nsys makes sockets below its temporary directory, whose paths may have some 100 characters.
@@ -59,8 +62,8 @@ class Result:
     directory: Path | None = None
 
     @property
-    def is_nsys_broken(self) -> bool:
-        """Whether nsys ended before it had started the program: another one may do better."""
+    def has_nsys_failed(self) -> bool:
+        """Whether nsys ended before it had started the program, by itself."""
         ran = self.ran
         stopped = ran.interrupted or ran.timed_out or ran.guardian_killed
         return self.record is None and ran.phase is Phase.START and not stopped
@@ -69,26 +72,18 @@ class Result:
 class Run:
     """One run of a program under nsys, in the directory of a draft."""
 
-    def __init__(
-        self,
-        draft: Draft,
-        installation: Installation,
-        *,
-        say: Callable[[str], None],
-        write: Callable[[str, str], None],
-    ) -> None:
-        """`say` tells how it goes; `write` takes the name of a stream and what the program printed."""
+    def __init__(self, draft: Draft, installation: Installation, watcher: Watcher) -> None:
         self._draft = draft
         self._installation = installation
-        self._say = say
-        self._session = Session(say=say, write=write)
+        self._watcher = watcher
+        self._session = Session(watcher)
         self.work = draft.directory / "work"
         self.work.mkdir(mode=0o700)
         self.output = self.work / "report"
         self._temporary = self.work / "tmp"
 
     def capture(self, plan: Plan, program: Program, flags: Flags, source: Source, jax_cache: str) -> Result:
-        """Do it all. Raises CarryError and OSError before anything runs, and StoreError at the end."""
+        """Do it all. Raises CarryError and OSError before anything runs."""
         self._temporary = _temporary_in(self.work)
         try:
             return self._capture(plan, program, flags, source, jax_cache)
@@ -97,10 +92,10 @@ class Run:
 
     def _capture(self, plan: Plan, program: Program, flags: Flags, source: Source, jax_cache: str) -> Result:
         carried = self.work / "carried"
-        self._say("Writing the notebook's variables ...")
+        self._watcher.tell("Writing the notebook's variables")
         plan.write(carried, self._tell_written)
         held = memory.look()
-        self._say("Starting nsys ...")
+        self._watcher.tell("Starting nsys")
         back = Path(tempfile.mkdtemp(prefix="jaxprof-back-")) if program.returned else None
         ran = self._run(carried, program, flags, held, jax_cache, back)
         shutil.rmtree(carried, ignore_errors=True)
@@ -112,8 +107,8 @@ class Run:
 
     def _tell_written(self, done_bytes: int, all_bytes: int) -> None:
         if all_bytes > 100_000_000:
-            self._say(
-                f"Writing the notebook's variables ({done_bytes / 1e6:,.0f} of {all_bytes / 1e6:,.0f} MB) ..."
+            self._watcher.tell(
+                f"Writing the notebook's variables: {all_bytes / 1e6:,.0f} MB", done_bytes / all_bytes
             )
 
     def _run(
@@ -141,6 +136,7 @@ class Run:
             "environment": later,
             "unset": [name for name in ("TMPDIR", "PYTHONUNBUFFERED") if name not in later],
             "jax_cache": jax_cache,
+            "inline": _inline(),
             "return": list(program.returned),
             "back": str(back / "values") if back is not None else "",
         }
@@ -158,16 +154,27 @@ class Run:
             self._draft.discard()
             outcome = Outcome(Status.INTERRUPTED, "Interrupted; nothing was kept.")
             return Result(None, outcome, ran, interrupted=True)
-        self._say("Gathering the report ...")
-        gathered = gather((self.work, self._temporary), self.output, self._installation, nsys.installations())
+        gathered = gather(
+            (self.work, self._temporary),
+            self.output,
+            self._installation,
+            nsys.installations(),
+            lambda part: self._watcher.tell("Writing the report", part),
+        )
         outcome = judge(ran, gathered, self._installation, self.work, held)
         outcome.notices[:0] = flags.notices
-        path = keep(self._draft, gathered)
-        self._clear()
-        if path is None:
-            self._draft.discard()
-            return Result(None, outcome, ran, interrupted=ran.interrupted)
-        return self._publish(ran, outcome, program, source, path)
+        try:
+            path = keep(self._draft, gathered)
+            self._clear()
+            if path is not None:
+                return self._publish(ran, outcome, program, source, path)
+        except StoreError as error:  # the cell's own error and what it returns count for more
+            outcome = Outcome(Status.FAILED, str(error))
+        except OSError as error:
+            why = error.strerror or error
+            outcome = Outcome(Status.FAILED, f"The report can't be kept in {self._draft.directory}: {why}.")
+        self._draft.discard()
+        return Result(None, outcome, ran, interrupted=ran.interrupted)
 
     def _publish(self, ran: Ran, outcome: Outcome, program: Program, source: Source, path: Path) -> Result:
         if ran.durations_ms:
@@ -175,7 +182,7 @@ class Run:
             outcome.step_durations_ms = ran.durations_ms
             outcome.wall_ms = sum(ran.durations_ms)
         environment = {**ran.environment, "nsys": self._installation.version_text, "jaxprof": own_version()}
-        record = publish_report(self._draft, path, outcome, source, environment, say=self._say)
+        record = publish_report(self._draft, path, outcome, source, environment, say=self._watcher.tell)
         return Result(record, outcome, ran, interrupted=ran.interrupted, directory=self._draft.directory)
 
 
@@ -189,4 +196,13 @@ def _temporary_in(work: Path) -> Path:
     )
 
 
-__all__ = ["Program", "Result", "Run", "StoreError"]
+def _inline() -> dict[str, Any]:
+    """Give the settings with which matplotlib draws into the notebook."""
+    module = sys.modules.get("matplotlib_inline.config")
+    if module is None or not module.InlineBackend.initialized():
+        return {}
+    backend = module.InlineBackend.instance()
+    return {"figure_formats": sorted(backend.figure_formats), "close_figures": backend.close_figures}
+
+
+__all__ = ["Program", "Result", "Run"]

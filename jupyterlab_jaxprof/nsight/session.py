@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import json
 import os
 import re
@@ -11,30 +10,28 @@ import selectors
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+from jupyterlab_jaxprof.environment.command import percentage
 from jupyterlab_jaxprof.tracing.interrupts import HeldInterrupts
 
 from . import guardian
+from .interrupts import Interrupts
+from .pipes import Descriptors, Lines, Pipes, Stream, drain, read
+from .progress import Phase, Watcher
+from .ran import Ran
 
 #: Until the program's first sign of life: nsys has hung for ten minutes before it started a program.
 START_TIMEOUT_S = 90.0
-#: How long an interrupted program has to end its step, then nsys to stop it, before the next means.
-GRACE_S = 10.0
 #: How long nsys has to stop recording; half a minute is usual where the body has left processes running.
 STOP_TIMEOUT_S = 120.0
-#: How long it has to write the report once the program was killed, before all is ended.
-LAST_S = 120.0
 _TURN_S = 0.1
 _LINGER_S = 2.0
-_MOST_SAID = 400
 _SWEEPS = 100
 #: At the end of the path, where it shadows nothing; the notebook's own path is set later.
 _BOOTSTRAP = (
@@ -43,84 +40,33 @@ _BOOTSTRAP = (
 )
 #: Set in all that is started, so that it can be found should its guardian be killed.
 MARK = "JAXPROF_RUN"
-_BAR = re.compile(r"\[\d+/\d+\] \[.*%")
-
-
-class Phase(StrEnum):
-    """How far a run is."""
-
-    START = "start"
-    SET_UP = "set-up"
-    WARM_UP = "warm-up"
-    CAPTURE = "capture"
-    IMPORT = "import"
-
-
-_PHASE_AFTER = {
-    "start": Phase.SET_UP,
-    "ready": Phase.WARM_UP,
-    "capture": Phase.CAPTURE,
-    "captured": Phase.IMPORT,
-}
-
-
-@dataclass
-class Ran:
-    """What a run told: events of the program and of its guardian, and what nsys printed."""
-
-    phase: Phase = Phase.START
-    interrupted: bool = False
-    given_up: bool = False
-    """Interrupted twice, or before there was anything to record: all was ended at once."""
-    stuck: bool = False
-    """The program ignored an interrupt and was killed."""
-    timed_out: bool = False
-    """The program never gave a sign of life."""
-    nsys_status: int | None = None
-    nsys_failure: str = ""
-    hung: bool = False
-    """nsys never stopped recording."""
-    guardian_killed: bool = False
-    left_behind: int = 0
-    no_nvtx: str = ""
-    error: Mapping[str, Any] | None = None
-    """The event of the program's own error."""
-    done: Mapping[str, Any] | None = None
-    environment: Mapping[str, Any] = field(default_factory=lambda: {})
-    """What a record says of the program's process."""
-    notices: list[str] = field(default_factory=lambda: [])
-    durations_ms: list[float] = field(default_factory=lambda: [])
-    captured: bool = False
-    said: list[str] = field(default_factory=lambda: [])
-    """The lines that nsys printed."""
+_BAR = re.compile(rb"\[\d+/\d+\] \[")
 
 
 @dataclass(frozen=True)
-class Descriptors:
-    """The program's ends of the pipes, in the order of its arguments."""
+class Limits:
+    """How long nsys may take to start the program, and to stop recording.
 
-    spec: int
-    events: int
-    life: int
-    out: int
-    err: int
+    Of an nsys that does not stop the report is had by other means, if it `is_wanted`.
+    """
 
-    def all(self) -> tuple[int, ...]:
-        """Give them in that order."""
-        return self.spec, self.events, self.life, self.out, self.err
+    start_s: float = field(default_factory=lambda: START_TIMEOUT_S)
+    stop_s: float = field(default_factory=lambda: STOP_TIMEOUT_S)
+    is_wanted: bool = True
 
 
 class Session:
     """Runs a program under nsys. Use `run` once."""
 
-    def __init__(self, *, say: Callable[[str], None], write: Callable[[str, str], None]) -> None:
-        """`say` tells how it goes; `write` takes the name of a stream and what the program printed."""
-        self._say = say
-        self._write = write
+    def __init__(self, watcher: Watcher, limits: Limits | None = None) -> None:
+        self._watcher = watcher
+        self._limits = limits or Limits()
         self._ran = Ran()
-        self._pid = 0
+        self._steps = 0
         self._mark = ""
         self._stopping_s = 0.0
+        self._streams: dict[int, Stream] = {}
+        self._pipes: Pipes | None = None
         self._guardian: subprocess.Popen[bytes] | None = None
 
     def run(
@@ -136,8 +82,10 @@ class Session:
         `folder` is where the program starts, `work` a directory that is removed should this process end.
         """
         self._mark = f"{MARK}={secrets.token_hex(8)}"
+        self._steps = spec["steps"]
         environment = {**environment, **dict([self._mark.split("=")])}
-        with HeldInterrupts() as held, _Pipes(spec) as pipes:
+        with HeldInterrupts() as held, Pipes(spec) as pipes:
+            self._pipes = pipes
             events, theirs = str(pipes.theirs.events), pipes.theirs.all()
             command = [*nsys_and_flags, *_program(pipes.theirs)]
             self._guardian = process = subprocess.Popen(
@@ -157,16 +105,19 @@ class Session:
                 self._end(process)
         return self._ran
 
-    def _listen(self, process: subprocess.Popen[bytes], pipes: _Pipes, held: HeldInterrupts) -> None:
+    def _listen(self, process: subprocess.Popen[bytes], pipes: Pipes, held: HeldInterrupts) -> None:
         assert process.stdout is not None
         started_s = time.monotonic()
-        lines = {
-            pipes.events: _Lines(self._on_event),
-            process.stdout.fileno(): _Lines(self._on_nsys),
+        self._streams = {
+            pipes.out: Stream("stdout", self._watcher.write),
+            pipes.err: Stream("stderr", self._watcher.write),
         }
-        streams = {pipes.out: _Stream("stdout", self._write), pipes.err: _Stream("stderr", self._write)}
-        readers: dict[int, _Lines | _Stream] = {**lines, **streams}
-        interrupts = _Interrupts(self)
+        readers: dict[int, Lines | Stream] = {
+            pipes.events: Lines(self._on_event),
+            process.stdout.fileno(): Lines(self._ran.hear, self._on_bar),
+            **self._streams,
+        }
+        interrupts = Interrupts(self)
         ended_s = 0.0
         with selectors.DefaultSelector() as selector:
             for descriptor in readers:
@@ -174,15 +125,19 @@ class Session:
             while selector.get_map():
                 ready = selector.select(_TURN_S)
                 for key, _ in ready:
-                    part = os.read(key.fd, 65536)
-                    readers[key.fd].take(part)
-                    if not part:
+                    part = read(key.fd)
+                    if part is not None:
+                        readers[key.fd].take(part)
+                    if part == b"":
                         selector.unregister(key.fd)
+                self._watcher.beat()
                 now_s = time.monotonic()
-                if self._ran.phase is Phase.START and now_s - started_s > START_TIMEOUT_S:
-                    self._ran.timed_out = True
+                if self._ran.phase is Phase.START and now_s - started_s > self._limits.start_s:
+                    self._ran.timed_out, self._ran.waited_s = True, self._limits.start_s
                     return
                 if self._hangs(now_s):
+                    if not self._limits.is_wanted:
+                        return
                     interrupts.use_means(now_s)
                 if not interrupts.obey(held.count, now_s):
                     return
@@ -194,9 +149,9 @@ class Session:
     def _hangs(self, now_s: float) -> bool:
         """Tell, once, that nsys has not stopped recording in time."""
         stopping = self._stopping_s and self._ran.phase is Phase.CAPTURE
-        if not stopping or self._ran.hung or now_s - self._stopping_s <= STOP_TIMEOUT_S:
+        if not stopping or self._ran.hung or now_s - self._stopping_s <= self._limits.stop_s:
             return False
-        self._ran.hung = True
+        self._ran.hung, self._ran.waited_s = True, self._limits.stop_s
         return True
 
     def _on_event(self, line: str) -> None:
@@ -204,47 +159,43 @@ class Session:
             event: dict[str, Any] = json.loads(line)
         except ValueError:  # the program was killed while it wrote
             return
-        ran, name = self._ran, event["event"]
-        ran.phase = _PHASE_AFTER.get(name, ran.phase)
-        match name:
+        self._ran.take(event)
+        watcher = self._watcher
+        match event["event"]:
             case "start":
-                self._pid = event["pid"]
-                self._say("Making the notebook's variables again ...")
-            case "ready":
-                ran.notices += event["notices"]
-                ran.environment = event["environment"]
-                self._say("Warming up ...")
+                watcher.enter(Phase.SET_UP, "Making the notebook's variables again")
+            case "warm-up":
+                watcher.enter(Phase.WARM_UP, "Warming up")
             case "capture":
-                self._say("Recording ...")
-            case "step":
-                ran.durations_ms.append(event["duration_ms"])
+                watcher.enter(Phase.CAPTURE, f"Recording step 1 of {self._steps}")
+            case "step" if event["number"] + 1 < self._steps:
+                watcher.tell(f"Recording step {event['number'] + 2} of {self._steps}")
             case "stop":  # takes a second; with processes that the body left running, half a minute
                 self._stopping_s = time.monotonic()
-                self._say("Stopping to record ...")
+                watcher.enter(Phase.IMPORT, "Stopping nsys")
             case "captured":
-                ran.captured = True
-                self._say("Writing the report ...")
-            case "error":
-                ran.error = ran.error or event
-            case "no-nvtx":
-                ran.no_nvtx = event["reason"]
-            case "no-nsys":
-                ran.nsys_failure = event["error"]
-            case "done":
-                ran.done = event
-                ran.environment = event["environment"]
-                ran.notices += event["notices"]
-            case "nsys-ended":
-                ran.nsys_status = event["status"]
-                ran.left_behind = len(set(event["left"]) - {self._pid})
-                ran.stuck |= ran.interrupted and self._pid in event["left"]
+                watcher.tell("Writing the report")
+            case "display":
+                self._catch_up()
+                watcher.publish(event["shown"])
+            case "clear":
+                self._catch_up()
+                watcher.clear(wait=event["wait"])
             case _:
                 return
 
-    def _on_nsys(self, line: str) -> None:
-        line = line.rpartition("\r")[2].strip()
-        if line and not _BAR.search(line) and len(self._ran.said) < _MOST_SAID:
-            self._ran.said.append(line)
+    def _catch_up(self) -> None:
+        """Pass on what the program printed before it displayed something, for which it waits."""
+        for descriptor, stream in self._streams.items():
+            drain(descriptor, stream)
+        if self._pipes is not None:
+            self._pipes.acknowledge()
+
+    def _on_bar(self, part: bytes) -> None:
+        """Pass on how much of the report nsys has made; it draws a bar, over and over."""
+        done = percentage(part) if _BAR.search(part) else None
+        if done is not None:
+            self._watcher.tell("Writing the report", done)
 
     def interrupt_program(self) -> None:
         """Send the program the Ctrl-C of its user."""
@@ -273,14 +224,19 @@ class Session:
         """How far it is."""
         return self._ran.phase
 
-    def say(self, sentence: str) -> None:
+    @property
+    def has_ended_recording(self) -> bool:
+        """Whether the program runs the body no more, and nsys may take its time."""
+        return self._ran.captured or (self._stopping_s > 0 and not self._ran.hung)
+
+    def say(self, doing: str) -> None:
         """Tell how it goes."""
-        self._say(sentence)
+        self._watcher.tell(doing)
 
     def _signal_program(self, number: int) -> None:
-        if self._pid and self._ran.nsys_status is None:
+        if self._ran.pid and self._ran.nsys_status is None:
             with suppress(OSError):
-                os.kill(self._pid, number)
+                os.kill(self._ran.pid, number)
 
     def _end(self, process: subprocess.Popen[bytes]) -> None:
         """Have everything ended: the guardian does it once its input ends, else we do."""
@@ -318,121 +274,6 @@ def _is_marked(place: Path, mark: str) -> bool:
         return mark.encode() in (place / "environ").read_bytes().split(b"\0")
     except OSError:  # another user's, or it has just ended
         return False
-
-
-class _Interrupts:
-    """What each Ctrl-C does, and what follows when it does not help."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._obeyed = 0
-        self._means: list[Callable[[], None] | None] = []
-        self._next_s = 0.0
-
-    def obey(self, count: int, now_s: float) -> bool:
-        """Do what the interrupts so far ask for; False when all is to be given up."""
-        session = self._session
-        if count > self._obeyed:
-            again, self._obeyed = self._obeyed > 0 or count > 1, count
-            recording = session.phase in (Phase.CAPTURE, Phase.IMPORT)
-            if again or not recording:
-                session.give_up()
-                return False
-            if session.phase is Phase.CAPTURE:
-                session.say(
-                    "Interrupted: the report so far is being written. Interrupt again to give it up ..."
-                )
-                session.interrupt_program()
-                self.use_means(now_s + GRACE_S)
-            else:
-                session.say("The report is being written. Interrupt again to give it up ...")
-        if self._means and now_s > self._next_s:
-            if session.phase is Phase.IMPORT:
-                self._means = []
-                return True
-            means = self._means.pop(0)
-            if means is None:
-                return False
-            means()
-            self._next_s = now_s + (LAST_S if self._means == [None] else GRACE_S)
-        return True
-
-    def use_means(self, from_s: float) -> None:
-        """From then on, make nsys stop, end the program that does not, and at last end all."""
-        session = self._session
-        self._means = self._means or [session.interrupt_nsys, session.kill_program, None]
-        self._next_s = from_s
-
-
-class _Lines:
-    """Cuts what is read into lines."""
-
-    def __init__(self, on_line: Callable[[str], None]) -> None:
-        self._on_line = on_line
-        self._rest = b""
-
-    def take(self, part: bytes) -> None:
-        """Take what was read; nothing at the end."""
-        *lines, self._rest = (self._rest + part).split(b"\n")
-        if not part and self._rest:
-            lines.append(self._rest)
-            self._rest = b""
-        for line in lines:
-            self._on_line(line.decode("utf-8", "replace"))
-
-
-class _Stream:
-    """Passes text on as it comes, in whole characters."""
-
-    def __init__(self, name: str, write: Callable[[str, str], None]) -> None:
-        self._name = name
-        self._write = write
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-
-    def take(self, part: bytes) -> None:
-        """Take what was read; nothing at the end."""
-        text = self._decoder.decode(part, final=not part)
-        if text:
-            self._write(self._name, text)
-
-
-class _Pipes:
-    """The pipes between this process and the program, and the file with what it shall do."""
-
-    def __init__(self, spec: Mapping[str, Any]) -> None:
-        self._file = _private_file()  # it holds the variables that shall be nowhere
-        self._file.write(json.dumps(spec).encode())
-        self._file.flush()
-        self._file.seek(0)
-        self.events, events = os.pipe()
-        life, self._life = os.pipe()
-        self.out, out = os.pipe()
-        self.err, err = os.pipe()
-        self.theirs = Descriptors(self._file.fileno(), events, life, out, err)
-        self._open = {self.events, self._life, self.out, self.err}
-        self._open_theirs = {events, life, out, err}
-
-    def close_theirs(self) -> None:
-        """Close the ends that the program has now."""
-        self._file.close()
-        for descriptor in self._open_theirs:
-            os.close(descriptor)
-        self._open_theirs = set[int]()
-
-    def __enter__(self) -> _Pipes:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close_theirs()
-        for descriptor in self._open:
-            os.close(descriptor)
-
-
-def _private_file() -> IO[bytes]:
-    """Open a file that has no name, in memory where the system has such."""
-    if hasattr(os, "memfd_create"):
-        return os.fdopen(os.memfd_create("jaxprof"), "w+b")
-    return tempfile.TemporaryFile()
 
 
 def _program(descriptors: Descriptors) -> list[str]:

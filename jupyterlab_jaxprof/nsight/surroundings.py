@@ -39,8 +39,8 @@ def environments(environ: Mapping[str, str], graphs: bool) -> tuple[dict[str, st
     for name in ("TMPDIR", "PYTHONUNBUFFERED"):  # nsys's own differ
         if name in environ:
             later[name] = environ[name]
-    later.pop("MPLBACKEND", None)  # a notebook's draws into the notebook
-    first |= {"PYTHONUNBUFFERED": "1", "MPLBACKEND": "Agg"}
+    drawn = later.pop("MPLBACKEND", "")  # what draws into the notebook does so from there too
+    first |= {"PYTHONUNBUFFERED": "1", "MPLBACKEND": drawn if "inline" in drawn else "Agg"}
     if not graphs:
         first["XLA_FLAGS"] = f"{environ.get('XLA_FLAGS', '')} {_NO_GRAPHS}".strip()
     return first, later

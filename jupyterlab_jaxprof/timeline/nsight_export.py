@@ -6,11 +6,8 @@ made anew, elsewhere, and what counts is the file that comes out.
 
 from __future__ import annotations
 
-import os
 import re
-import selectors
 import shutil
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Generator
@@ -19,16 +16,16 @@ from functools import lru_cache
 from pathlib import Path
 
 from ..environment import nsys
+from ..environment.command import followed, output_of
+from ..environment.importer import REPORT_MAGIC, STREAM_MAGIC, begins, make_report
 from .model import ReadError, Timeline
 from .nsight import read_export
 from .nsight_database import SQLITE_MAGIC
 
-REPORT_MAGIC = b"NVIDIA Tegra Profiler Report "
-STREAM_MAGIC = b"U3w[END]NVIDIA Nsight Systems Stream "
 #: Told now and then while a report is worked on: what is done, and which part of it (0 to 1).
 Progress = Callable[[str, float], None]
 _TIME_LIMIT_S = 1800.0
-_PERCENT = re.compile(rb"(\d{1,3})\s*%")
+_HELP_TIMEOUT_S = 20
 #: The report's own version stands near its end, before the build's number, which its first line also has.
 _TAIL_BYTES = 1 << 20
 
@@ -65,8 +62,15 @@ def exported(
         command = [str(installation.path), "export", "--type=sqlite", f"--output={export}"]
         if _has_flag(installation, "--force-overwrite"):
             command.append("--force-overwrite=true")
-        said = _run([*command, str(report)], "Exporting", path, told, deadline, Path(place))
-        if not _is_written(export, SQLITE_MAGIC):
+        told("Exporting", 0.0)
+        with _sentences(path, installation.path):
+            said = followed(
+                [*command, str(report)],
+                Path(place),
+                lambda part: told("Exporting", part),
+                deadline - time.monotonic(),
+            )
+        if not begins(export, SQLITE_MAGIC):
             raise ReadError(_export_failure(path, installation, said, Path(place)))
         yield export
 
@@ -127,9 +131,16 @@ def _import(
             "its host part, or import the file in nsys-ui."
         )
     report = place / "report.nsys-rep"
-    command = [str(installation.importer), f"--input-file={stream}", f"--output-file={report}"]
-    said = _run(command, "Importing", stream, told, deadline, place)
-    if not _is_written(report, REPORT_MAGIC):
+    told("Importing", 0.0)
+    with _sentences(stream, installation.importer):
+        said = make_report(
+            installation.importer,
+            stream,
+            report,
+            lambda part: told("Importing", part),
+            deadline - time.monotonic(),
+        )
+    if not begins(report, REPORT_MAGIC):
         raise ReadError(
             f"{stream} could not be made into a report by {installation.importer}"
             f"{_quoted(said)}. The importer must be of the version that recorded it"
@@ -149,18 +160,7 @@ def _stream_version(stream: Path) -> str:
 def _help(path: Path, version: str) -> str:
     """What an nsys says of `export`; asked once."""
     del version
-    try:
-        done = subprocess.run(
-            [str(path), "export", "--help"],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=20,
-            stdin=subprocess.DEVNULL,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout + done.stderr
+    return output_of(str(path), "export", "--help", timeout_s=_HELP_TIMEOUT_S)[0]
 
 
 def _has_flag(installation: nsys.Installation, flag: str) -> bool:
@@ -168,71 +168,18 @@ def _has_flag(installation: nsys.Installation, flag: str) -> bool:
     return re.search(rf"{flag}\b", _help(installation.path, installation.version_text)) is not None
 
 
-def _is_written(path: Path, magic: bytes) -> bool:
+@contextmanager
+def _sentences(path: Path, program: Path) -> Generator[None]:
+    """Say why a program made nothing of a file."""
     try:
-        with path.open("rb") as file:
-            return file.read(len(magic)) == magic
-    except OSError:
-        return False
-
-
-def _run(command: list[str], what: str, path: Path, told: Progress, deadline: float, place: Path) -> str:
-    """Run a program, telling how far it is; returns what it said."""
-    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-    environment["TMPDIR"] = str(place)
-    told(what, 0.0)
-    try:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=environment,
-            cwd=place,
-            start_new_session=True,  # an interrupt of the notebook is ours to handle
-        )
-    except OSError as error:
-        raise ReadError(f"{command[0]} does not start: {error.strerror or error}.") from error
-    try:
-        said = _listen(process, what, told, deadline)
-        process.wait(max(1.0, deadline - time.monotonic()))
-    except (TimeoutError, subprocess.TimeoutExpired):
+        yield
+    except TimeoutError:
         raise ReadError(
-            f"{path}: {command[0]} has not ended in time and was stopped. Export the report by hand (nsys "
+            f"{path}: {program} has not ended in time and was stopped. Export the report by hand (nsys "
             "export --type sqlite) and give the .sqlite file."
         ) from None
-    finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
-    return said
-
-
-def _listen(process: subprocess.Popen[bytes], what: str, told: Progress, deadline: float) -> str:
-    """Collect what a program prints until it closes its output, and pass its percentages on."""
-    assert process.stdout is not None
-    said = bytearray()
-    with selectors.DefaultSelector() as selector:
-        selector.register(process.stdout, selectors.EVENT_READ)
-        while True:
-            if (left := deadline - time.monotonic()) <= 0:
-                raise TimeoutError
-            if not selector.select(left):
-                continue
-            part = os.read(process.stdout.fileno(), 65536)
-            if not part:
-                return _readable(bytes(said))
-            said += part
-            if (found := _PERCENT.findall(part)) and int(found[-1]) <= 100:
-                told(what, int(found[-1]) / 100)
-
-
-def _readable(said: bytes) -> str:
-    """Give what a program printed without its progress bars."""
-    lines = said.decode("utf-8", "replace").replace("\r", "\n").splitlines()
-    return "\n".join(line.strip() for line in lines if line.strip() and not re.search(r"\d%", line))
+    except OSError as error:
+        raise ReadError(f"{program} does not start: {error.strerror or error}.") from error
 
 
 def _export_failure(path: Path, installation: nsys.Installation, said: str, place: Path) -> str:

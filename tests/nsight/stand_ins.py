@@ -8,6 +8,8 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
+from jupyterlab_jaxprof.environment import nsys
+
 REAL = shutil.which("nsys") or ""
 #: A variable that reaches every process which a kernel of these tests starts.
 MARK = "JAX_PROFILED_BY_TEST"
@@ -34,6 +36,22 @@ exec $real "$@"
     )
     script.chmod(0o755)
     return directory
+
+
+def laid_out(folder: Path) -> Path:
+    """Lay the real nsys out as NVIDIA does, its importer where it looks for it; gives its directory."""
+    tools = folder / "target-linux-x64"
+    tools.mkdir(parents=True)
+    real = Path(REAL).resolve()
+    for path in real.parent.iterdir():
+        if path != real:
+            (tools / path.name).symlink_to(path)
+    shutil.copy(real, tools / "nsys")  # a link would be followed to the place that lacks the importer
+    found = nsys.best()
+    assert found is not None
+    assert found.importer is not None
+    (folder / "host-linux-x64").symlink_to(found.importer.parent)
+    return tools
 
 
 @contextmanager

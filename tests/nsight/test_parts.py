@@ -7,15 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from jupyterlab_jaxprof.environment.importer import REPORT_MAGIC, STREAM_MAGIC
 from jupyterlab_jaxprof.environment.nsys import Installation
 from jupyterlab_jaxprof.nsight import flags as flags_module
 from jupyterlab_jaxprof.nsight.errors import described, remade
 from jupyterlab_jaxprof.nsight.flags import FlagError, Wishes, flags, known_flags
-from jupyterlab_jaxprof.nsight.gather import REPORT_MAGIC, STREAM_MAGIC, Gathered, gather
+from jupyterlab_jaxprof.nsight.gather import Gathered, gather
 from jupyterlab_jaxprof.nsight.memory import Gpu, Memory
 from jupyterlab_jaxprof.nsight.nvtx import Domain, NotAttached
 from jupyterlab_jaxprof.nsight.outcome import judge
-from jupyterlab_jaxprof.nsight.session import Phase, Ran
+from jupyterlab_jaxprof.nsight.progress import Phase
+from jupyterlab_jaxprof.nsight.ran import Ran
 from jupyterlab_jaxprof.nsight.surroundings import environments
 from tests.nsight.stand_ins import REAL
 

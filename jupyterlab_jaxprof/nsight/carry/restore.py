@@ -141,11 +141,13 @@ def _what(step: dict[str, Any]) -> str:
 def _add_ipython(main: types.ModuleType, said: dict[str, Any]) -> None:
     if said["needs_ipython"]:
         from IPython.core.interactiveshell import InteractiveShell
-        from traitlets.config import Config
 
-        config = Config()
-        config.HistoryManager.enabled = False
-        InteractiveShell.instance(config=config, user_module=main)
+        if not InteractiveShell.initialized():  # else the process has a shell of its own kind
+            from traitlets.config import Config
+
+            config = Config()
+            config.HistoryManager.enabled = False
+            InteractiveShell.instance(config=config, user_module=main)
     elif said["needs_display"]:
         from IPython.display import display
 
