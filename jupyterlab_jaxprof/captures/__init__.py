@@ -5,8 +5,10 @@ from .draft import Draft
 from .errors import InvalidValue, StoreError, UnknownCapture, UnreadableCapture
 from .names import is_id, session_slug
 from .page import OverLimit, Page, Row
+from .progress import Origin, Progress, Running
 from .record import SCHEMA, CaptureFile, DamagedRecord, NewerRecord, Record, RecordError, Status
 from .store import Store
+from .workspace import Workspace
 
 __all__ = [
     "SCHEMA",
@@ -16,16 +18,20 @@ __all__ = [
     "Draft",
     "InvalidValue",
     "NewerRecord",
+    "Origin",
     "OverLimit",
     "Page",
+    "Progress",
     "Record",
     "RecordError",
     "Row",
+    "Running",
     "Status",
     "Store",
     "StoreError",
     "UnknownCapture",
     "UnreadableCapture",
+    "Workspace",
     "is_id",
     "session_slug",
 ]

@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
-import os
-import re
-import socket
-import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -18,7 +13,9 @@ from typing import Any, Self
 
 from . import disk
 from .errors import StoreError, sentence
-from .names import ID_PATTERN, checked_name, created_at, new_id, session_slug
+from .names import checked_name, created_at, new_id, session_slug
+from .owner import OWNER_FILE, own
+from .progress import PROGRESS_FILE
 from .record import (
     MAX_CELL_BYTES,
     MAX_RECORD_BYTES,
@@ -30,13 +27,6 @@ from .record import (
     serialize,
 )
 
-OWNER_FILE = ".owner"
-_TRASH = re.compile(rf"trash-{ID_PATTERN.pattern}-[0-9a-f]+")
-# What a sweep may look at: all that a store's partial/ holds, but in a user's own directory (--dir) hidden
-# drafts alone: there a plain identifier is a published capture.
-IN_STORE = re.compile(rf"{ID_PATTERN.pattern}|{_TRASH.pattern}")
-IN_DIRECTORY = re.compile(rf"\.{ID_PATTERN.pattern}\.partial")
-_UNOWNED_GRACE_S = 3600.0
 _ROLES = (
     ("perfetto_trace.json.gz", "perfetto"),
     (".trace.json.gz", "trace_json"),
@@ -69,24 +59,28 @@ class Draft:
     `directory` itself and its session id is `session`, so that XProf finds the run `<id>/<session>`.
     """
 
-    def __init__(self, kind: str, name: str, place: Place) -> None:
-        """Make the draft's directory; raises InvalidValue for the name and OSError for the disk."""
+    def __init__(self, kind: str, name: str, place: Place, capture_id: str = "") -> None:
+        """Make the draft's directory; raises InvalidValue for the name and OSError for the disk.
+
+        `capture_id` is the identifier of a capture that is imported; FileExistsError if it is just now.
+        """
         self.kind = kind
         self.name = checked_name(name)
         self.session = session_slug(self.name)
         self._place = place
         while True:
-            self.id = new_id()
+            self.id = capture_id or new_id()
             self.directory = place.parent / place.draft_name.format(self.id)
             try:
                 self.directory.mkdir(disk.DIRECTORY_MODE if self._place.private else 0o777)
                 break
             except FileExistsError:  # the same millisecond and the same six digits
-                continue
+                if capture_id:
+                    raise
         try:
             if self._place.private:
                 disk.restrict(self.directory, disk.DIRECTORY_MODE)
-            self._owner: FileIO | None = _own(self.directory)
+            self._owner: FileIO | None = own(self.directory)
         except BaseException:
             disk.remove_tree(self.directory)
             raise
@@ -98,6 +92,11 @@ class Draft:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.discard()
+
+    @property
+    def progress_place(self) -> Path | None:
+        """Where to tell how it goes (`Progress`); None outside a store, where nobody looks."""
+        return self.directory if self._place.private and self._owner is not None else None
 
     @property
     def reference(self) -> str:
@@ -165,9 +164,22 @@ class Draft:
             what = f"The capture '{self.name}' can't be written, and nothing of it was kept"
             raise StoreError(sentence(what, self._place.target, error, self._place.elsewhere)) from error
 
+    def publish_as(self, record: Record) -> Record:
+        """Publish the files under an imported capture's record; raises StoreError as `publish` does."""
+        try:
+            files, left_out = self._files()
+            notices = tuple(dict.fromkeys((*record.notices, *left_out)))
+            run = record.xprof_run or self._xprof_run(files)
+            return self._publish(replace(record, id=self.id, files=files, notices=notices, xprof_run=run))
+        except OSError as error:
+            self.discard()
+            what = f"The capture '{self.name}' can't be written, and nothing of it was kept"
+            raise StoreError(sentence(what, self._place.target, error, self._place.elsewhere)) from error
+
     def _publish(self, record: Record) -> Record:
         """Write `record` and move the draft into place; gives the record as readers will see it."""
         record, content = _fitting(record)
+        (self.directory / PROGRESS_FILE).unlink(missing_ok=True)
         disk.settle(self.directory, private=self._place.private, without=OWNER_FILE)
         disk.write_atomically(self.directory / RECORD_FILE, content, private=self._place.private)
         self._move()
@@ -187,7 +199,8 @@ class Draft:
             disk.flush_directory(self._place.target)
 
     def _files(self) -> tuple[tuple[CaptureFile, ...], list[str]]:
-        found = {path: size for path, size in disk.plain_files(self.directory).items() if path != OWNER_FILE}
+        ours = (OWNER_FILE, PROGRESS_FILE, f".{PROGRESS_FILE}.new", RECORD_FILE)
+        found = {path: size for path, size in disk.plain_files(self.directory).items() if path not in ours}
         odd = [path for path in found if any("\ud800" <= character <= "\udfff" for character in path)]
         notices = [f"{len(odd)} files have names that are not UTF-8 and can't be listed."] if odd else []
         return tuple(
@@ -198,63 +211,6 @@ class Draft:
         place = f"plugins/profile/{self.session}/"
         there = any(file.role == "xplane" and file.path.startswith(place) for file in files)
         return f"{self.id}/{self.session}" if there else None
-
-
-def _own(directory: Path) -> FileIO:
-    """Mark `directory` as in use: an owner file, locked for as long as it is open.
-
-    The system drops the lock however its holder ends, over network file systems and across containers too,
-    where process ids mean nothing. The file gets its name once it is locked: no sweep comes in between.
-    """
-    path = directory / OWNER_FILE
-    unlocked = directory / f"{OWNER_FILE}.new"
-    descriptor = os.open(unlocked, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, disk.FILE_MODE)
-    owner = FileIO(descriptor, "r+")
-    try:
-        with suppress(OSError):  # a file system without locks: then nobody can sweep it either
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        owner.write(f"process {os.getpid()} on {socket.gethostname()}\n".encode())
-        os.fsync(descriptor)  # says now, before anything is measured, that the disk is full
-        unlocked.rename(path)
-    except BaseException:
-        owner.close()
-        raise
-    return owner
-
-
-def sweep(parent: Path, names: re.Pattern[str]) -> None:
-    """Delete what is called so in `parent` if it is trash or a draft whose owner is gone.
-
-    `names` is IN_STORE or IN_DIRECTORY. A living draft is left alone, and a published capture too.
-    """
-    with suppress(OSError), os.scandir(parent) as entries:
-        for entry in entries:
-            if not names.fullmatch(entry.name) or not entry.is_dir(follow_symlinks=False):
-                continue
-            if _TRASH.fullmatch(entry.name) or _is_abandoned(entry):
-                disk.remove_tree(Path(entry.path))
-
-
-def _is_abandoned(entry: os.DirEntry[str]) -> bool:
-    """Tell whether nobody holds the owner file's lock.
-
-    Without that file it is a draft being born, and must be an hour old; or, with a record, a capture that was
-    published there with --dir, which is nobody's to delete.
-    """
-    try:
-        descriptor = os.open(Path(entry.path, OWNER_FILE), os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except FileNotFoundError:
-        is_old = time.time() - entry.stat(follow_symlinks=False).st_mtime > _UNOWNED_GRACE_S
-        return is_old and not disk.exists(Path(entry.path, RECORD_FILE))
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # its owner lives; or a file system without locks, where nobody can tell
-        return False
-    finally:
-        os.close(descriptor)
-    return True
 
 
 def _fitting(record: Record) -> tuple[Record, bytes]:

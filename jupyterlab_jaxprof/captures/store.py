@@ -9,12 +9,12 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from . import disk
-from .draft import IN_DIRECTORY, IN_STORE, Draft, Place, sweep
+from .draft import Draft, Place
 from .errors import (
     ANOTHER_DIRECTORY,
     ANOTHER_STORE,
@@ -26,8 +26,11 @@ from .errors import (
 )
 from .index import Entry, Index, folded, read_all, read_record
 from .names import checked_name, checked_notes, is_id
+from .owner import IN_DIRECTORY, IN_STORE, sweep
 from .page import OverLimit, Page, Row, files_problem
+from .progress import Running, running
 from .record import RECORD_FILE, NewerRecord, Record, RecordError, encode, is_relative_path
+from .workspace import Workspace
 
 _UNITS = {
     "": 1,
@@ -75,16 +78,30 @@ class Store:
 
     # Writing
 
-    def begin(self, kind: str, name: str) -> Draft:
-        """Start a capture. Raises StoreError, before anything is measured, when it could not be written."""
+    def begin(self, kind: str, name: str, *, capture_id: str = "") -> Draft:
+        """Start a capture. Raises StoreError, before anything is measured, when it could not be written.
+
+        `capture_id` is the identifier of one that is imported; FileExistsError when that happens already.
+        """
         checked_name(name)
         self.prepare()
         try:
             sweep(self._partial_dir, IN_STORE)
             place = Place(self._partial_dir, "{}", self.captures_dir, self._publish, True, ANOTHER_STORE)
-            return Draft(kind, name, place)
+            return Draft(kind, name, place, capture_id)
+        except FileExistsError:
+            raise
         except OSError as error:
             raise StoreError(sentence("No capture can be written", self.root, error)) from error
+
+    def workspace(self) -> Workspace:
+        """Make a private directory for files on their way into a capture. Raises StoreError."""
+        self.prepare()
+        try:
+            sweep(self._partial_dir, IN_STORE)
+            return Workspace(self._partial_dir)
+        except OSError as error:
+            raise StoreError(sentence("Nothing can be imported", self.root, error)) from error
 
     def prepare(self) -> None:
         """Make the store's directories where they are missing. Raises StoreError when that can't be done."""
@@ -171,6 +188,17 @@ class Store:
             return self.captures_dir.stat().st_mtime
         except OSError:
             return 0.0
+
+    def running_version(self) -> float:
+        """Give a number that changes when a measurement begins, tells a phase or ends; 0.0 without any."""
+        try:
+            return self._partial_dir.stat().st_mtime
+        except OSError:
+            return 0.0
+
+    def running(self) -> Sequence[Running]:
+        """Give what is measured now by any living process, the oldest first."""
+        return running(self._partial_dir)
 
     def list(
         self,

@@ -6,7 +6,7 @@ from jupyterlab_jaxprof.cell.barrier import Barrier
 from jupyterlab_jaxprof.cell.cell import Cell, Run
 from jupyterlab_jaxprof.cell.driver import drive, drive_on_loop
 from jupyterlab_jaxprof.cell.errors import described
-from jupyterlab_jaxprof.cell.notebook import cell_id, line_was_added, notebook_name
+from jupyterlab_jaxprof.cell.notebook import cell_id, kernel_id, line_was_added, notebook_name
 from jupyterlab_jaxprof.cell.source import check, needs_await
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "described",
     "drive",
     "drive_on_loop",
+    "kernel_id",
     "line_was_added",
     "needs_await",
     "notebook_name",

@@ -1,9 +1,11 @@
-"""Which notebook a cell belongs to."""
+"""Which notebook, kernel and cell of a front end a cell belongs to."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from IPython.core.getipython import get_ipython
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 
 #: In an execution request's metadata: the front end put a magic's line above the cell, whose text lacks it.
 ADDED_LINE = "jaxprof_added_line"
+_CONNECTION_FILE = re.compile(r"kernel-([0-9A-Za-z-]+)\.json")
 
 
 def notebook_name() -> str:
@@ -24,6 +27,16 @@ def notebook_name() -> str:
     shell = get_ipython()
     in_vscode = shell.user_ns.get("__vsc_ipynb_file__", "") if shell is not None else ""
     return str(in_vscode or os.environ.get("JPY_SESSION_NAME", ""))
+
+
+def kernel_id(shell: InteractiveShell) -> str:
+    """The identifier by which a Jupyter server knows this kernel; empty for a terminal.
+
+    Jupyter names the connection file after it: `kernel-<identifier>.json`.
+    """
+    app: Any = getattr(getattr(shell, "kernel", None), "parent", None)
+    found = _CONNECTION_FILE.fullmatch(Path(str(getattr(app, "connection_file", ""))).name)
+    return found[1] if found else ""
 
 
 def cell_id(shell: InteractiveShell) -> str:

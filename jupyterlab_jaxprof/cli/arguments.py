@@ -56,6 +56,16 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     compare.add_argument("before", metavar="BEFORE", help=_TARGET)
     compare.add_argument("after", metavar="AFTER", nargs="+", help="those compared with it, one or more")
     compare.add_argument("--json", action="store_true", help="print JSON, for programs")
+    imported = add("import", "make a capture of a trace or report, of any origin")
+    imported.add_argument(
+        "path",
+        metavar="FILE",
+        help="a trace (*.xplane.pb, or a directory with one), a report (*.nsys-rep, *.qdstrm, *.sqlite), or "
+        "the zip that a capture downloads as; it is copied into the store",
+    )
+    imported.add_argument("--name", default="", help="what the capture is called; else as the file is")
+    imported.add_argument("--json", action="store_true", help="print JSON, for programs")
+    imported.add_argument("--move", action="store_true", help="take the file away instead of copying it")
     explain = add("explain", "show the documentation's page about a finding")
     explain.add_argument("pattern", metavar="PATTERN", help="its name, such as host-starves-device")
     add("doctor", "look at tools, versions, devices and permissions, and say what helps")

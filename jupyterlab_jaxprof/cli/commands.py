@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from jupyterlab_jaxprof import reports
-from jupyterlab_jaxprof.captures import Row, Store
-from jupyterlab_jaxprof.cards import units
+from jupyterlab_jaxprof.captures import Row, Store, StoreError
+from jupyterlab_jaxprof.cards import plain, units
 from jupyterlab_jaxprof.cards.block_text import lines_of
 from jupyterlab_jaxprof.cards.blocks import Row as TableRow
 from jupyterlab_jaxprof.cards.blocks import Table
@@ -66,6 +66,23 @@ def _compare(store: Store, asked: Namespace, output: Output) -> bool:
         output.write_json(found.to_json())
     else:
         output.write(reports.columns.text(found, output.paper))
+    return False
+
+
+def _import(store: Store, asked: Namespace, output: Output) -> bool:
+    """Make a capture of a file, and show its card."""
+    try:
+        record = reports.import_path(store, Path(asked.path), name=asked.name, move=asked.move)
+    except (reports.ReportError, StoreError) as error:
+        if asked.json:
+            existing = error.capture_id if isinstance(error, reports.DuplicateError) else None
+            output.write_json({"message": str(error), "existing": existing})
+        raise
+    directory = store.directory(record.id)
+    if asked.json:
+        output.write_json(record.to_json() | {"directory": str(directory)})
+    else:
+        output.write(plain(record, directory=directory, in_store=True, paper=output.paper))
     return False
 
 
@@ -168,6 +185,7 @@ COMMANDS: dict[str, Callable[[Store, Namespace, Output], bool]] = {
     "report": _report,
     "compare": _compare,
     "explain": _explain,
+    "import": _import,
     "doctor": _doctor,
     "list": _list,
     "install-nsys-kernel": _install_nsys_kernel,

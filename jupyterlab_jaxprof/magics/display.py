@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from IPython.display import display
 
 from jupyterlab_jaxprof import cards
-from jupyterlab_jaxprof.captures import Record, Status
-from jupyterlab_jaxprof.cell import Barrier
+from jupyterlab_jaxprof.captures import Draft, Origin, Progress, Record, Status
+from jupyterlab_jaxprof.cell import Barrier, cell_id, kernel_id, notebook_name
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -20,14 +20,37 @@ class Display:
     """One output area: a notebook's is updated in place, a terminal gets one line and then the card."""
 
     def __init__(self, shell: InteractiveShell, *, show_card: bool) -> None:
+        self._shell = shell
         self._in_notebook = getattr(shell, "kernel", None) is not None
         self._colours = str(getattr(shell, "colors", "")).lower()
         self._show_card = show_card
         self._handle: Any = None
         self._said = ""
+        self._progress: Progress | None = None
+
+    def follow(self, draft: Draft | None, phase: str, *, magic: str = "", interruptible: bool = True) -> None:
+        """Let the sidebar show how `draft` goes, too: what is done now, and all that is said from here on.
+
+        To be called before anything is measured. `interruptible`: whether an interrupt of the kernel ends it.
+        """
+        place = draft.progress_place if draft is not None else None
+        if draft is None or place is None:
+            return
+        shell = self._shell
+        origin = Origin(
+            draft.kind, draft.name, magic, notebook_name(), cell_id(shell), kernel_id(shell), interruptible
+        )
+        self._progress = Progress(place, origin)
+        self._progress.tell(phase)
+
+    def tell(self, phase: str, fraction: float | None = None) -> None:
+        """Tell the sidebar alone how it goes; `fraction` of all is done (0 to 1)."""
+        if self._progress is not None:
+            self._progress.tell(phase, fraction)
 
     def say(self, sentence: str) -> None:
         """Tell how it goes; each call replaces what the one before said."""
+        self.tell(sentence)
         if not self._in_notebook:
             beginning = sentence.partition("(")[0]
             if beginning != self._said:

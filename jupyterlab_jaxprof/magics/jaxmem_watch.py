@@ -96,6 +96,7 @@ class Watch:
     def say(self) -> None:
         """Tell that it runs."""
         end = f"for {self.arguments.seconds:g} s" if self.arguments.seconds else "until %jaxmem --stop"
+        self._display.follow(self.draft, "", magic=self._magic, interruptible=False)
         self._display.say(f"Watching memory {end}.")
 
     def _on_cell(self, info: Any) -> None:

@@ -113,6 +113,7 @@ def _recorded(
     result: Result | None = None
     for _ in range(2):
         with _begin(shell, arguments) as draft:
+            progress.follow(draft, cell.magic)
             run = Run(draft, installation, progress)
             chosen = flags(installation, arguments.wishes, run.output)
             chosen = Flags(chosen.arguments, (*notices, *chosen.notices))

@@ -16,6 +16,8 @@ from jupyterlab_jaxprof.nsight.progress import Phase
 from .display import Display
 
 if TYPE_CHECKING:
+    from jupyterlab_jaxprof.captures import Draft
+
     from IPython.core.interactiveshell import InteractiveShell
 
 _STOP = "Interrupt once to end the recording and have the report so far, twice to give it up."
@@ -43,6 +45,10 @@ class Progress:
         self._at_line_start = True
         self._cleared_later = False
 
+    def follow(self, draft: Draft, magic: str) -> None:
+        """Let the sidebar show how `draft` goes, too."""
+        self._display.follow(draft, self._doing, magic=magic)
+
     def enter(self, phase: Phase, doing: str) -> None:
         """Begin a phase, with what is done first in it."""
         now_s = time.monotonic()
@@ -56,6 +62,8 @@ class Progress:
         news = doing != self._doing
         if not self._in_notebook and not sys.stderr.isatty() and _kind(doing) != _kind(self._doing):
             sys.stderr.write(f"{doing} ...\n")
+        if _kind(doing) != _kind(self._doing):  # not each figure: something may be recorded meanwhile
+            self._display.tell(doing)
         self._doing, self._part = doing, part
         self._show(at_once=news)
 

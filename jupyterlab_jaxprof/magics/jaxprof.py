@@ -31,6 +31,8 @@ def line_magic(shell: InteractiveShell, line: str) -> object:
         jaxprof_report.report(shell, rest)
     elif command == "compare":
         jaxprof_report.compare(shell, rest)
+    elif command == "import":
+        jaxprof_report.import_file(shell, rest)
     elif command == "explain":
         jaxprof_report.explain(shell, rest)
     elif command == "install-nsys-kernel":
@@ -44,7 +46,7 @@ def line_magic(shell: InteractiveShell, line: str) -> object:
     else:
         raise usage_error(
             "%jaxprof",
-            f"there is no {command!r}. Write %jaxprof, or %jaxprof doctor, report, compare, explain "
+            f"there is no {command!r}. Write %jaxprof, or %jaxprof doctor, report, compare, import, explain "
             "or install-nsys-kernel.",
         )
     return None

@@ -11,6 +11,7 @@ COMMANDS = {
     "doctor": "what there is, and what is amiss",
     "report": "what a capture or trace says",
     "compare": "what changed between two or more",
+    "import": "make a capture of a file",
     "explain": "the page about a finding",
     "install-nsys-kernel": "make a kernel that Nsight Systems starts",
     "help": "show the help",
@@ -30,6 +31,8 @@ Tell what jupyterlab-jaxprof finds here, and what captures say.
                                      NAME~1 is the capture before the newest of that name
     %jaxprof compare BEFORE AFTER    two of those, or more: steps, findings, and what got slower and
                                      faster, each against the first
+    %jaxprof import FILE             make a capture of a trace, a report, or the zip that a capture
+                                     downloads as; --name NAME names it
     %jaxprof explain PATTERN         the page about a finding, such as host-starves-device
     %jaxprof install-nsys-kernel     make a kernel for the launcher that Nsight Systems starts, so that
                                      %%nsys --in-kernel and %nsys start can record it
@@ -64,7 +67,9 @@ def parser(magic: str) -> MagicParser:
         parser.option("--remove", action="store_true", text="remove it again")
     if command == "compare":
         parser.option("after", nargs="*", text="the ones after", values="captures")
-    if command in ("report", "compare"):
+    if command == "import":
+        parser.option("--name", dest="called", default="", text="what it is called")
+    if command in ("report", "compare", "import"):
         parser.option("--json", action="store_true", text="print it as JSON")
         parser.option("--save", default="", text="set a variable to it", values="variables")
     return parser

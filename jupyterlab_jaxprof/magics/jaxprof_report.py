@@ -1,13 +1,14 @@
-"""`%jaxprof report`, `%jaxprof compare` and `%jaxprof explain`."""
+"""`%jaxprof report`, `%jaxprof compare`, `%jaxprof import` and `%jaxprof explain`."""
 
 from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jupyterlab_jaxprof import reports
-from jupyterlab_jaxprof.captures import Capture, Store
+from jupyterlab_jaxprof.captures import Capture, Store, StoreError
 
 from .arguments import identifier, read, split, usage_error
 from .display import Display
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _REPORT = "%jaxprof report"
 _COMPARE = "%jaxprof compare"
+_IMPORT = "%jaxprof import"
 
 
 def report(shell: InteractiveShell, line: str) -> None:
@@ -58,6 +60,27 @@ def compare(shell: InteractiveShell, line: str) -> None:
         display = Display(shell, show_card=True)
         text, html = reports.columns.text(found, display.paper), reports.columns.html(found)
         display.show({"text/plain": text, "text/html": html})
+
+
+def import_file(shell: InteractiveShell, line: str) -> None:
+    """Make a capture of a file, and show its card."""
+    __tracebackhide__ = True
+    values = read(parser(_IMPORT), split(_IMPORT, line))
+    if not values.name:
+        raise usage_error(_IMPORT, "it needs the path of a trace, a report or an archive of a capture.")
+    variable = identifier(_IMPORT, values.save)
+    store = Store.default()
+    try:
+        record = reports.import_path(store, Path(values.name).expanduser(), name=values.called)
+        directory = store.directory(record.id)
+    except (reports.ReportError, StoreError) as error:
+        raise usage_error(_IMPORT, str(error)) from None
+    if variable:
+        shell.user_ns[variable] = Capture(record, directory)
+    if values.json:
+        _print_json(record.to_json() | {"directory": str(directory)})
+    else:
+        Display(shell, show_card=True).card(record, directory, in_store=True)
 
 
 def explain(shell: InteractiveShell, line: str) -> None:

@@ -53,6 +53,7 @@ async def cell_magic(shell: InteractiveShell, line: str, body: str) -> object:
         result = _planned(name, arguments, axes, rate)
         result.notices += given.notices
         progress = Progress(shell, display, result.planned)
+        display.follow(draft, "Measuring", magic=cell.magic)
         errors = _Errors(shell)
         try:
             await _sweep(cell, axes, arguments, rate, progress, errors).run(result)

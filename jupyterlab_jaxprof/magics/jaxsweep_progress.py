@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
 _WIDTH = 24
+#: How often the sidebar is told, at most: a point may take no longer than the file does.
+_TELL_EACH_S = 0.5
 _STOP = "Interrupt the kernel to stop: what is measured is kept."
 
 
@@ -27,9 +30,14 @@ class Progress:
         self._display = display
         self._total = total
         self._shown = False
+        self._told_s = float("-inf")
 
     def show(self, done: int, label: str) -> None:
-        """Tell that so many are done, and which comes now."""
+        """Tell that so many are done, and which comes now; to be called while nothing is measured."""
+        now_s = time.monotonic()
+        if now_s - self._told_s >= _TELL_EACH_S:
+            self._told_s = now_s
+            self._display.tell(f"{done} of {self._total} measured, now {label}", done / self._total)
         if self._in_notebook:
             sentence = f"{done} of {self._total} measured, now {label}. {_STOP}"
             self._display.show({"text/plain": sentence, "text/html": self._html(done, sentence)})

@@ -82,6 +82,7 @@ async def _time(shell: InteractiveShell, cell: Cell, given: Given[Arguments]) ->
     others, draft = _begin(arguments, name)
     with draft or nullcontext():
         notices = given.notices + wait_for_leftovers(display)
+        display.follow(draft, "Measuring", magic=cell.magic)
         result = await measure(
             CellBody(cell),
             name,

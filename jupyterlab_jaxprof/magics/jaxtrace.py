@@ -58,6 +58,8 @@ async def cell_magic(shell: InteractiveShell, line: str, body: str) -> object:
     notices = given.notices + wait_for_leftovers(display)
     with _sentences("%%jaxtrace"):
         trace = Trace(_begin(shell, arguments), options, until="its cell ends", perfetto=arguments.perfetto)
+    phase = "Running the cell" if arguments.steps is None else f"Running {arguments.steps} steps"
+    display.follow(trace.draft, phase, magic=cell.magic)
     if arguments.steps is not None and options.host_tracer_level == 0:
         notices.append("--host-level 0 leaves the steps' annotations out of the trace; use 1 to see them.")
     outcome = Outcome(notices=notices)
@@ -233,9 +235,12 @@ def _start(shell: InteractiveShell, line: str) -> None:
         Trace.check_free()
         _barrier("%jaxtrace start")
         options = profile_options(arguments.profiler_options)
-    notices = given.notices + wait_for_leftovers(Display(shell, show_card=False))
+    display = Display(shell, show_card=False)
+    notices = given.notices + wait_for_leftovers(display)
     with _sentences("%jaxtrace start"), HeldInterrupts() as held:
         trace = Trace(_begin(shell, arguments), options, until="%jaxtrace stop", perfetto=arguments.perfetto)
+        magic = f"%jaxtrace start {given.line}".strip()
+        display.follow(trace.draft, "Tracing until %jaxtrace stop", magic=magic, interruptible=False)
         trace.start()
         _Session.open = _Session(shell, trace, arguments, given.line, notices)
         atexit.register(_Session.open.at_exit)
@@ -267,6 +272,7 @@ def _stop(shell: InteractiveShell, line: str) -> None:
     arguments.save = given.save or arguments.save
     arguments.show_card = arguments.show_card and given.show_card
     display = Display(shell, show_card=arguments.show_card)
+    display.follow(session.trace.draft, "Writing the trace", magic=session.magic)
     outcome = Outcome()
     error: BaseException | None = None
     try:
@@ -303,10 +309,9 @@ def _remote_only(shell: InteractiveShell, line: str) -> None:
         raise usage_error("%jaxtrace", "--remote takes HOST:PORT, for example --remote localhost:9012.")
     display = Display(shell, show_card=arguments.show_card)
     outcome = Outcome(notices=given.notices)
-    with _sentences("%jaxtrace"), _start_remote(shell, arguments, "%jaxtrace") as remote:
-        record = remote.finish(
-            outcome, Source(notebook_name(), f"%jaxtrace {given.line}".strip()), say=display.say
-        )
+    magic = f"%jaxtrace {given.line}".strip()
+    with _sentences("%jaxtrace"), _start_remote(shell, arguments, magic, display) as remote:
+        record = remote.finish(outcome, Source(notebook_name(), magic), say=display.say)
     _present(shell, record, remote.draft, arguments, display)
     if outcome.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
@@ -319,7 +324,7 @@ async def _cell_and_remote(shell: InteractiveShell, given: Given[Arguments], bod
     arguments = given.arguments
     cell = Cell.from_magic(shell, "jaxtrace", given.line, body)
     display = Display(shell, show_card=arguments.show_card)
-    with _start_remote(shell, arguments, "%%jaxtrace") as remote:
+    with _start_remote(shell, arguments, cell.magic, display) as remote:
         run = await cell.run()
         outcome = Outcome(notices=given.notices)
         _judge(outcome, [run], arguments, body)
@@ -331,11 +336,12 @@ async def _cell_and_remote(shell: InteractiveShell, given: Given[Arguments], bod
     return run.result()
 
 
-def _start_remote(shell: InteractiveShell, arguments: Arguments, magic: str) -> RemoteTrace:
-    with _sentences(magic):
+def _start_remote(shell: InteractiveShell, arguments: Arguments, magic: str, display: Display) -> RemoteTrace:
+    with _sentences(magic.partition(" ")[0]):
         targets = parse_targets(arguments.remote)
         options = remote_options(arguments.profiler_options)
         draft = _begin(shell, arguments)
+        display.follow(draft, "Tracing other programs", magic=magic)
         remote = RemoteTrace(draft, targets, arguments.duration_ms or _DURATION_MS, options)
         remote.start()
     return remote

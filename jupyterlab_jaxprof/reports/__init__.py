@@ -11,6 +11,7 @@ from .compare import Comparison, compare
 from .doctor import doctor
 from .examine import Examined, devices_of, examine, headline, pattern_ids
 from .find import ReportError, find
+from .importing import DuplicateError, import_path
 from .pages import page_of
 from .report import Report, report
 from .side_by_side import SideBySide, side_by_side
@@ -18,6 +19,7 @@ from .unseen import not_seen, unseen
 
 __all__ = [
     "Comparison",
+    "DuplicateError",
     "Examined",
     "Report",
     "ReportError",
@@ -31,6 +33,7 @@ __all__ = [
     "examine",
     "find",
     "headline",
+    "import_path",
     "not_seen",
     "page_of",
     "pattern_ids",

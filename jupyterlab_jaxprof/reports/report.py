@@ -78,10 +78,15 @@ def _of_capture(found: Found, record: Record) -> Report:
 
 def _of_path(path: Path) -> Report:
     examined = examine([path])
-    files = examined.timeline.files
     directory = path if path.is_dir() else path.parent
+    return Report(record_of(examined, path, directory), directory, False, path)
+
+
+def record_of(examined: Examined, path: Path, directory: Path) -> Record:
+    """Give what `path` says as a record without an identifier; paths of files are relative to `directory`."""
+    files = examined.timeline.files
     complete = all(file.complete for file in files)
-    record = Record(
+    return Record(
         id="",
         kind=_KINDS.get(str(examined.timeline.source), "trace"),
         name=path.name or str(path),
@@ -94,7 +99,6 @@ def _of_path(path: Path) -> Report:
         notices=tuple(examined.notices),
         findings=tuple(examined.findings),
     )
-    return Report(record, directory, False, path)
 
 
 def _file(path: Path, directory: Path, size_bytes: int) -> CaptureFile:
