@@ -5,8 +5,8 @@ from __future__ import annotations
 import filecmp
 import os
 import shutil
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -60,21 +60,23 @@ def import_path(store: Store, path: Path, *, name: str = "", move: bool = False)
     and StoreError where the disk does not take it.
     """
     path = Path(os.path.abspath(path))  # noqa: PTH100 (resolve() would follow links)
-    if is_archive(path):
-        with store.workspace() as workspace:
+    with _without(path.parent if move else None):
+        if not is_archive(path):
+            return _import(store, path, name, move=move)
+        with store.workspace() as workspace, _without(workspace.files):
             unpack(path, workspace.files)
-            return _shortened(store, workspace.files, name or _stem(path.name), workspace.files, move=True)
-    return _shortened(store, path, name, path.parent if move else None, move=move)
+            return _import(store, workspace.files, name or _stem(path.name), move=True)
 
 
-def _shortened(store: Store, path: Path, name: str, hidden: Path | None, *, move: bool) -> Record:
-    """Import, and tell what is wrong without the path of a directory of ours that the user never saw."""
+@contextmanager
+def _without(directory: Path | None) -> Generator[None]:
+    """Tell what is wrong without the path of a directory of ours, which the user never saw."""
     try:
-        return _import(store, path, name, move=move)
+        yield
     except ReportError as error:
-        if hidden is None or str(hidden) not in str(error):
+        if directory is None or str(directory) not in str(error):
             raise
-        text = str(error).replace(f"{hidden}/", "").replace(str(hidden), "It")
+        text = str(error).replace(f"{directory}/", "").replace(str(directory), "It")
         if isinstance(error, DuplicateError):
             raise DuplicateError(text, error.capture_id) from None
         raise ReportError(text) from None

@@ -15,11 +15,15 @@ from jupyterlab_jaxprof.server import (
     captures_api,
     compare_api,
     downloads,
+    import_api,
     pages,
     proxy,
+    running_api,
     settings_api,
     viewers_api,
 )
+from jupyterlab_jaxprof.server.imports import Imports
+from jupyterlab_jaxprof.server.usage import Usage
 from jupyterlab_jaxprof.server.viewers.process import Limits
 from jupyterlab_jaxprof.server.viewers.registry import Viewers, ViewerSettings
 from jupyterlab_jaxprof.server.watcher import StoreWatcher
@@ -91,7 +95,10 @@ class JaxProfApp(ExtensionApp):
             ),
             log=self.log,
         )
-        self.watcher = StoreWatcher(self.store, cast("EventLogger", self.serverapp.event_logger), self.log)
+        self.imports = Imports(self.store, self.log)
+        self.usage = Usage()
+        events = cast("EventLogger", self.serverapp.event_logger)
+        self.watcher = StoreWatcher(self.store, events, self.log, self.viewers.states)
         # Rather than the hook _start_jupyter_server_extension, which jupyter-server 2.14 doesn't have.
         self.serverapp.io_loop.add_callback(self._begin)
 
@@ -103,6 +110,8 @@ class JaxProfApp(ExtensionApp):
             *downloads.ROUTES,
             *settings_api.ROUTES,
             *viewers_api.ROUTES,
+            *import_api.ROUTES,
+            *running_api.ROUTES,
             *pages.ROUTES,
             *proxy.routes(),
             *captures_api.FALLBACK_ROUTES,
@@ -116,5 +125,6 @@ class JaxProfApp(ExtensionApp):
     async def stop_extension(self) -> None:
         """End the viewers and the watcher; called by Jupyter on a regular end."""
         self.watcher.stop()
+        await self.imports.close()
         await self.viewers.close()
         self.executor.shutdown(wait=False, cancel_futures=True)

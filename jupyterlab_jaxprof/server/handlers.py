@@ -143,7 +143,7 @@ class ApiHandler(APIHandler):
         self.finish(json.dumps(data))
 
 
-JSON_NAMES: dict[type, str] = {str: "a string", bool: "true or false", int: "a whole number"}
+JSON_NAMES: dict[type, str] = {str: "a string", bool: "true or false", int: "a whole number", list: "a list"}
 
 
 STATUSES: dict[type[Exception], int] = {UnknownCapture: 404, InvalidValue: 400, UnreadableCapture: 409}

@@ -1,4 +1,4 @@
-"""Imports over REST: begin one, send its files piece by piece, let them be read, ask how far it is, cancel."""
+"""Imports over REST: begin one, send its files piece by piece, have them read, ask how it goes, cancel."""
 
 from __future__ import annotations
 

@@ -1,44 +1,69 @@
-"""Change notices: a look at the store's version each second, and an event when it has changed."""
+"""Change notices: a look at two directories each second, and an event when what they hold has changed."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Any
 
 from jupyter_events import EventLogger
 
 from jupyterlab_jaxprof.captures import Store
 
-SCHEMA_ID = "https://jupyterlab-jaxprof.readthedocs.io/events/captures/v1"
-SCHEMA: dict[str, Any] = {
-    "$id": SCHEMA_ID,
-    "version": "1",
-    "title": "Captures changed",
-    "description": "A capture came, changed or went; the list is worth reading again.",
-    "personal-data": False,
-    "type": "object",
-    "properties": {
-        "version": {
-            "type": "number",
-            "title": "Version",
-            "description": "The store's version after the change",
-        }
-    },
-    "required": ["version"],
-}
+_SCHEMAS = "https://jupyterlab-jaxprof.readthedocs.io/events"
+SCHEMA_ID = f"{_SCHEMAS}/captures/v1"
+RUNNING_SCHEMA_ID = f"{_SCHEMAS}/running/v1"
 INTERVAL_S = 1.0
 
 
-class StoreWatcher:
-    """Emits an event whenever the store's version changes, whoever changed it."""
+def _schema(schema_id: str, title: str, description: str, version: str) -> dict[str, Any]:
+    return {
+        "$id": schema_id,
+        "version": "1",
+        "title": title,
+        "description": description,
+        "personal-data": False,
+        "type": "object",
+        "properties": {"version": {"type": "number", "title": "Version", "description": version}},
+        "required": ["version"],
+    }
 
-    def __init__(self, store: Store, events: EventLogger, log: logging.Logger) -> None:
+
+SCHEMAS = [
+    _schema(
+        SCHEMA_ID,
+        "Captures changed",
+        "A capture came, changed or went; the list is worth reading again.",
+        "The store's version after the change",
+    ),
+    _schema(
+        RUNNING_SCHEMA_ID,
+        "What runs has changed",
+        "A measurement or a viewer began, ended or went on to its next phase.",
+        "Grows with each change, as long as the server runs",
+    ),
+]
+
+
+class StoreWatcher:
+    """Emits an event whenever the captures change, and one whenever what runs does, whoever changed it.
+
+    `viewers` tells the viewers' states, whatever they are made of.
+    """
+
+    def __init__(
+        self, store: Store, events: EventLogger, log: logging.Logger, viewers: Callable[[], object]
+    ) -> None:
         self._store = store
         self._events = events
         self._log = log
+        self._viewers = viewers
         self._task: asyncio.Task[None] | None = None
-        events.register_event_schema(SCHEMA)
+        self._running_version = 0.0
+        self._running: tuple[object, ...] = ()
+        for schema in SCHEMAS:
+            events.register_event_schema(schema)
 
     def start(self) -> None:
         """Begin to watch; to be called on the event loop."""
@@ -50,16 +75,35 @@ class StoreWatcher:
             self._task.cancel()
 
     async def _watch(self) -> None:
-        loop = asyncio.get_running_loop()
-        seen = await loop.run_in_executor(None, self._store.version)
+        seen, changes = await asyncio.to_thread(self._look), 0
+        viewers = self._viewers()
         while True:
             await asyncio.sleep(INTERVAL_S)
             # In a thread: a stat on a network file system can take long.
-            version = await loop.run_in_executor(None, self._store.version)
-            if version == seen:
-                continue
-            seen = version
-            try:
-                self._events.emit(schema_id=SCHEMA_ID, data={"version": version})
-            except Exception:  # noqa: BLE001 - a listener's fault must not end the watch
-                self._log.exception("The change of the captures could not be announced.")
+            found = await asyncio.to_thread(self._look)
+            if found[0] != seen[0]:
+                self._emit(SCHEMA_ID, found[0])
+            if found[1] != seen[1] or self._viewers() != viewers:
+                changes += 1
+                viewers = self._viewers()
+                self._emit(RUNNING_SCHEMA_ID, float(changes))
+            seen = found
+
+    def _look(self) -> tuple[float, tuple[object, ...]]:
+        """Give the store's version, and what runs; one stat tells that nothing does, and still nothing.
+
+        A process that is killed changes no directory: what runs is looked at each time.
+        """
+        version = self._store.running_version()
+        if self._running or version != self._running_version:
+            self._running_version = version
+            self._running = tuple(
+                (one.id, one.about["phase"], one.about["fraction"]) for one in self._store.running()
+            )
+        return self._store.version(), self._running
+
+    def _emit(self, schema_id: str, version: float) -> None:
+        try:
+            self._events.emit(schema_id=schema_id, data={"version": version})
+        except Exception:  # noqa: BLE001 - a listener's fault must not end the watch
+            self._log.exception("A change of the captures could not be announced.")

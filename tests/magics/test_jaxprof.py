@@ -120,8 +120,8 @@ def test_what_only_nsight_needs_is_a_note_at_the_end_and_no_hint(
 def test_other_words_are_a_usage_error(shell: Shell) -> None:
     outcome = shell.run("%jaxprof doctors")
     assert (
-        "%jaxprof: there is no 'doctors'. Write %jaxprof, or %jaxprof doctor, report, compare, explain or "
-        "install-nsys-kernel. Nothing has run." in outcome.text
+        "%jaxprof: there is no 'doctors'. Write %jaxprof, or %jaxprof doctor, report, compare, import, "
+        "explain or install-nsys-kernel. Nothing has run." in outcome.text
     )
     assert "Traceback" not in outcome.text
     assert "doctor" in shell.run("%jaxprof --help").text

@@ -95,6 +95,10 @@ class Viewers:
             self._installed.add(name)
         return None if name in self._installed else INSTALL[name]
 
+    def states(self) -> tuple[tuple[str, State], ...]:
+        """Give each viewer's name and what it does."""
+        return tuple((name, process.state) for name, process in self._processes.items())
+
     def process(self, name: str) -> ViewerProcess | None:
         """The supervised process of a viewer, or None where it is switched off."""
         return self._processes.get(name)
