@@ -37,9 +37,8 @@ class Display:
         if draft is None or place is None:
             return
         shell = self._shell
-        origin = Origin(
-            draft.kind, draft.name, magic, notebook_name(), cell_id(shell), kernel_id(shell), interruptible
-        )
+        notebook, cell, kernel = notebook_name(), cell_id(shell), kernel_id(shell)
+        origin = Origin(draft.kind, draft.name, magic, notebook, cell, kernel, interruptible)
         self._progress = Progress(place, origin)
         self._progress.tell(phase)
 

@@ -117,7 +117,11 @@ class PieceHandler(ImportHandler):
         offset = self.integer("offset", 0, low=0, high=MAX_FILE_BYTES)
         if len(piece) > PIECE_BYTES:
             raise Problem(413, f"A piece holds at most {PIECE_BYTES >> 20} MiB.")
-        if offset != one.received.get(index, 0) or offset + len(piece) > one.uploads[index].size_bytes:
+        there = one.received.get(index, 0)
+        if offset + len(piece) == there > 0:  # sent again, since the answer was lost
+            self.answer({"received": there})
+            return
+        if offset != there or offset + len(piece) > one.uploads[index].size_bytes:
             raise Problem(409, "This piece is not the next one of its file.")
         try:
             await self.off_loop(one.write, index, offset, piece)

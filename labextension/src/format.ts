@@ -41,6 +41,16 @@ export function formatMilliseconds(ms: Value): string {
   return sign + two(Math.floor(minutes / 60), 24, 'd', 'h');
 }
 
+/** A time that goes on, in whole seconds: '12 s', '2 min 5 s', '1 h 3 min'. */
+export function formatElapsed(ms: number): string {
+  const seconds = Math.max(Math.floor(ms / 1000), 0);
+  return seconds < 60
+    ? unit(String(seconds), 's')
+    : seconds < 3600
+      ? two(seconds, 60, 'min', 's')
+      : two(Math.floor(seconds / 60), 60, 'h', 'min');
+}
+
 /** Bytes in decimal units, three digits: '12.3 MB'. */
 export function formatBytes(bytes: Value): string {
   if (!isFinite(bytes)) {

@@ -1,5 +1,7 @@
 import { capturesPlugin } from './plugins/captures';
 import { cardPlugin } from './plugins/card';
+import { importingPlugin } from './plugins/importing';
+import { livePlugin } from './plugins/live';
 import { missingPlugin } from './plugins/missing';
 import { serverPlugin } from './plugins/server';
 import { viewersPlugin } from './plugins/viewers';
@@ -9,5 +11,7 @@ export default [
   capturesPlugin,
   viewersPlugin,
   cardPlugin,
+  livePlugin,
+  importingPlugin,
   missingPlugin
 ];

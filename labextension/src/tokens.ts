@@ -1,12 +1,28 @@
 import { Token } from '@lumino/coreutils';
+import type React from 'react';
 
 import type { Server } from './api/server';
 import type { ViewerName } from './api/types';
+import type { CapturesModel } from './sidebar/model';
 
 /** The server's half, as the plugins share it. */
 export const IServer = new Token<Server>(
   'jupyterlab-jaxprof:IServer',
   'The server half of jupyterlab-jaxprof: its REST client and its status.'
+);
+
+/** The sidebar, for what stands above its list or is dropped on it. */
+export interface ICapturesSidebar {
+  readonly node: HTMLElement;
+  readonly model: CapturesModel;
+  readonly isVisible: boolean;
+  /** Show a section between the header and the list. */
+  addSection(section: React.ComponentType): void;
+}
+
+export const ICapturesSidebar = new Token<ICapturesSidebar>(
+  'jupyterlab-jaxprof:ICapturesSidebar',
+  'The sidebar that lists the captures.'
 );
 
 export namespace CommandIDs {
@@ -32,6 +48,10 @@ export namespace CommandIDs {
   export const openXprof = 'jaxprof:open-xprof';
   export const openTensorboard = 'jaxprof:open-tensorboard';
   export const restartXprof = 'jaxprof:restart-xprof';
+  export const importFile = 'jaxprof:import';
+  export const importFromBrowser = 'jaxprof:import-from-browser';
+  export const toggleStrip = 'jaxprof:toggle-strip';
+  export const reveal = 'jaxprof:reveal';
   export const stopXprof = 'jaxprof:stop-xprof';
 }
 

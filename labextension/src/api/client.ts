@@ -7,8 +7,13 @@ import type {
   ICapturePage,
   ICaptureQuery,
   ICaptureRow,
+  IImportState,
+  IRunning,
   IServerStatus,
+  IStoreSettings,
+  IUploadedFile,
   IViewerState,
+  KernelUsage,
   ViewerAction,
   ViewerName
 } from './types';
@@ -77,6 +82,57 @@ export class Client {
     });
   }
 
+  async running(options?: IRequestOptions): Promise<IRunning> {
+    return this.json<IRunning>('GET', ['running'], { options });
+  }
+
+  async usage(
+    kernelId: string,
+    options?: IRequestOptions
+  ): Promise<KernelUsage> {
+    return this.json<KernelUsage>('GET', ['kernels', kernelId, 'usage'], {
+      options
+    });
+  }
+
+  /** Begin an import: of a file that the server's contents API knows, or of files that are uploaded next. */
+  async beginImport(
+    source: { path: string } | { files: IUploadedFile[] }
+  ): Promise<IImportState> {
+    return this.json<IImportState>('POST', ['imports'], { body: source });
+  }
+
+  async sendPiece(
+    id: string,
+    index: number,
+    offset: number,
+    piece: Blob
+  ): Promise<void> {
+    await this.request('PUT', ['imports', id, String(index)], {
+      search: { offset: String(offset) },
+      body: piece
+    });
+  }
+
+  async finishUpload(id: string): Promise<IImportState> {
+    return this.json<IImportState>('POST', ['imports', id], { body: {} });
+  }
+
+  async importState(id: string): Promise<IImportState> {
+    return this.json<IImportState>('GET', ['imports', id], {});
+  }
+
+  async dropImport(id: string): Promise<void> {
+    await this.request('DELETE', ['imports', id], {});
+  }
+
+  /** Change settings that the store keeps. */
+  async putSettings(
+    changes: IStoreSettings['settings']
+  ): Promise<IStoreSettings> {
+    return this.json<IStoreSettings>('PUT', ['settings'], { body: changes });
+  }
+
   private async json<T>(
     method: string,
     segments: string[],
@@ -107,7 +163,9 @@ export class Client {
     const text = query.toString();
     const url = apiUrl(this.settings, ...segments) + (text && `?${text}`);
     const init: RequestInit =
-      body === undefined ? { method } : { method, body: JSON.stringify(body) };
+      body === undefined
+        ? { method }
+        : { method, body: body instanceof Blob ? body : JSON.stringify(body) };
     let response: Response;
     try {
       response = await ServerConnection.makeRequest(url, init, this.settings);
@@ -123,6 +181,6 @@ export class Client {
 
 interface IRequestDetails {
   search?: Record<string, string>;
-  body?: object;
+  body?: object | Blob;
   options?: IRequestOptions | undefined;
 }

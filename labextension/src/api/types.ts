@@ -7,6 +7,10 @@ export const API = 1;
 export const CAPTURES_EVENT =
   'https://jupyterlab-jaxprof.readthedocs.io/events/captures/v1';
 
+/** Where the server tells that a measurement or a viewer began, went on or ended. */
+export const RUNNING_EVENT =
+  'https://jupyterlab-jaxprof.readthedocs.io/events/running/v1';
+
 export type CaptureStatus = 'ok' | 'partial' | 'failed' | 'interrupted';
 
 export interface ICaptureFile {
@@ -116,6 +120,68 @@ export interface IViewerState {
   state: 'stopped' | 'starting' | 'running' | 'failed';
   message: string;
   memory_bytes: number | null;
+}
+
+/** A measurement that goes on now. */
+export interface IMeasurement {
+  id: string;
+  kind: string;
+  name: string;
+  magic: string;
+  notebook: string;
+  cell_id: string;
+  /** Empty where this server can't interrupt it. */
+  kernel_id: string;
+  /** Whether an interrupt ends it. */
+  interruptible: boolean;
+  phase: string;
+  /** Which part of all is done, 0 to 1. */
+  fraction: number | null;
+  elapsed_s: number;
+}
+
+export interface IRunning {
+  running: IMeasurement[];
+  viewers: IViewerState[];
+}
+
+export interface IUse {
+  memory_bytes: number | null;
+  total_bytes: number | null;
+  /** 0 to 1. */
+  busy_share: number | null;
+}
+
+export interface IDeviceUse extends IUse {
+  name: string;
+  /** Whether the memory is the kernel's alone; else it is all that is in use on the device. */
+  own: boolean;
+}
+
+/** What a kernel uses; nobody looks while something is measured. */
+export type KernelUsage =
+  { paused: true } | { paused: false; process: IUse; devices: IDeviceUse[] };
+
+export interface IImportState {
+  id: string;
+  title: string;
+  state: 'uploading' | 'reading' | 'done' | 'failed';
+  message: string;
+  capture: string | null;
+  /** The capture that holds the file already. */
+  existing: string | null;
+}
+
+/** A file that is to be uploaded. */
+export interface IUploadedFile {
+  path: string;
+  size_bytes: number;
+  modified_s: number;
+}
+
+export interface IStoreSettings {
+  settings: { size_limit?: string };
+  problem: string | null;
 }
 
 export interface IServerStatus {

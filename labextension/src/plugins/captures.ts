@@ -14,14 +14,15 @@ import { usesMagics, withLine } from '../magics';
 import { Actions } from '../sidebar/actions';
 import { CapturesModel } from '../sidebar/model';
 import { CapturesPanel } from '../sidebar/panel';
-import { CommandIDs, IServer, OPEN_VIEWER } from '../tokens';
+import { CommandIDs, ICapturesSidebar, IServer, OPEN_VIEWER } from '../tokens';
 import { addCaptureCommands, addPanelCommands } from './commands';
 
 /** The sidebar, its commands, and what makes it live. */
-export const capturesPlugin: JupyterFrontEndPlugin<void> = {
+export const capturesPlugin: JupyterFrontEndPlugin<ICapturesSidebar> = {
   id: 'jupyterlab-jaxprof:captures',
   description: 'Lists the captures in a sidebar.',
   autoStart: true,
+  provides: ICapturesSidebar,
   requires: [IServer],
   optional: [
     ITranslator,
@@ -52,6 +53,7 @@ export const capturesPlugin: JupyterFrontEndPlugin<void> = {
       actions,
       trans,
       openXprof: () => void app.commands.execute(CommandIDs.openXprof),
+      importFile: () => void app.commands.execute(CommandIDs.importFile),
       insertLine: () => insertLine(notebooks)
     });
     app.shell.add(panel, 'left', { rank: 600, type: 'JaxProf' });
@@ -66,6 +68,7 @@ export const capturesPlugin: JupyterFrontEndPlugin<void> = {
     for (const command of [CommandIDs.show, CommandIDs.refresh]) {
       palette?.addItem({ command, category: 'JaxProf' });
     }
+    return panel;
   }
 };
 

@@ -166,6 +166,20 @@ export class CapturesModel extends VDomModel {
     await this.filter(NO_FILTER);
   }
 
+  /** Show a capture, whatever is filtered out; it may be too far down the list to be there by itself. */
+  async reveal(id: string, focus = true): Promise<void> {
+    if (this._rows.indexOf(id) < 0) {
+      await this.filter(NO_FILTER);
+    }
+    if (this._rows.indexOf(id) < 0) {
+      await this.filter({ ...NO_FILTER, text: id });
+    }
+    this.select(id);
+    if (focus) {
+      this.focusSelected();
+    }
+  }
+
   select(id: string | null): void {
     if (id !== this._selectedId) {
       this._selectedId = id;

@@ -1,9 +1,15 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
-import { ReactWidget, refreshIcon, UseSignal } from '@jupyterlab/ui-components';
+import {
+  fileUploadIcon,
+  ReactWidget,
+  refreshIcon,
+  UseSignal
+} from '@jupyterlab/ui-components';
 import type { Message } from '@lumino/messaging';
 import React, { useEffect, useState } from 'react';
 
 import { jaxprofIcon } from '../icons';
+import type { ICapturesSidebar } from '../tokens';
 import { VERSION } from '../version';
 import type { Actions } from './actions';
 import { Details } from './details';
@@ -22,12 +28,14 @@ export interface IPanelOptions {
   trans: TranslationBundle;
   /** Open XProf at no run in particular. */
   openXprof: () => void;
+  /** Choose a file to import. */
+  importFile: () => void;
   /** Put a line above the active cell's code; null when no notebook is active. */
   insertLine: () => ((line: string) => void) | null;
 }
 
 /** The sidebar 'JaxProf'. */
-export class CapturesPanel extends ReactWidget {
+export class CapturesPanel extends ReactWidget implements ICapturesSidebar {
   constructor(private readonly _options: IPanelOptions) {
     super();
     this.id = 'jaxprof-captures';
@@ -37,6 +45,15 @@ export class CapturesPanel extends ReactWidget {
     this.node.tabIndex = -1;
     this.node.setAttribute('role', 'region');
     this.node.setAttribute('aria-label', _options.trans.__('JaxProf'));
+  }
+
+  get model(): CapturesModel {
+    return this._options.model;
+  }
+
+  addSection(section: React.ComponentType): void {
+    this._sections.push(section);
+    this.update();
   }
 
   protected override onAfterShow(msg: Message): void {
@@ -74,10 +91,12 @@ export class CapturesPanel extends ReactWidget {
   protected render(): React.JSX.Element {
     return (
       <UseSignal signal={this._options.model.stateChanged}>
-        {() => <Panel {...this._options} />}
+        {() => <Panel {...this._options} sections={this._sections} />}
       </UseSignal>
     );
   }
+
+  private readonly _sections: React.ComponentType[] = [];
 
   private readonly _look = (): void => {
     this._options.model.isVisible =
@@ -85,8 +104,10 @@ export class CapturesPanel extends ReactWidget {
   };
 }
 
-function Panel(props: IPanelOptions): React.JSX.Element {
-  const { model, actions, trans, openXprof } = props;
+function Panel(
+  props: IPanelOptions & { sections: readonly React.ComponentType[] }
+): React.JSX.Element {
+  const { model, actions, trans, openXprof, importFile, sections } = props;
   const now = useNow(model.isVisible);
   const selected = model.selected;
   return (
@@ -103,6 +124,14 @@ function Panel(props: IPanelOptions): React.JSX.Element {
         </button>
         <button
           className="jp-JaxProf-iconButton"
+          title={trans.__('Import a trace or report')}
+          aria-label={trans.__('Import a trace or report')}
+          onClick={importFile}
+        >
+          <fileUploadIcon.react tag="span" />
+        </button>
+        <button
+          className="jp-JaxProf-iconButton"
           title={trans.__('Refresh')}
           aria-label={trans.__('Refresh')}
           onClick={() => {
@@ -112,6 +141,9 @@ function Panel(props: IPanelOptions): React.JSX.Element {
           <refreshIcon.react tag="span" />
         </button>
       </div>
+      {sections.map((Section, index) => (
+        <Section key={index} />
+      ))}
       <Body {...props} now={now} />
       {model.detailsOpen && selected && (
         <Details row={selected} actions={actions} trans={trans} />

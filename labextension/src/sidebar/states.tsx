@@ -32,6 +32,11 @@ export function EmptyState(props: {
           )}
         </li>
       </ol>
+      <p>
+        {trans.__(
+          'Or drop a trace (*.xplane.pb) or an Nsight report (*.nsys-rep, *.sqlite) here.'
+        )}
+      </p>
       <div className="jp-JaxProf-buttons">
         {onInsert && (
           <button
