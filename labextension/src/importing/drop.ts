@@ -49,8 +49,9 @@ function takeDesktopDrops(node: HTMLElement, actions: IDropActions): void {
 
 function takeBrowserDrops(node: HTMLElement, actions: IDropActions): void {
   const listen = (name: string, take: (event: Drag.Event) => void): void => {
-    node.addEventListener(name, event => {
-      const drag = event as Drag.Event;
+    // Lumino's events have names that the DOM's types don't know.
+    node.addEventListener(name, (event: Event & Partial<Drag.Event>) => {
+      const drag = event as unknown as Drag.Event;
       if (drag.mimeData.hasData(CONTENTS_MIME)) {
         drag.preventDefault();
         drag.stopPropagation();

@@ -27,17 +27,17 @@ export function fileSource(file: File): ISource {
  * To be called within the event: its data are gone afterwards.
  */
 export function droppedSources(data: DataTransfer): Promise<ISource[]> {
-  const sources = Array.from(data.items)
-    .filter(item => item.kind === 'file')
-    .map(item => {
-      const entry = item.webkitGetAsEntry();
-      const file = item.getAsFile();
-      if (entry?.isDirectory) {
-        return folderSource(entry as FileSystemDirectoryEntry);
-      }
-      return file && fileSource(file);
-    });
-  return Promise.all(sources.filter(source => source !== null));
+  const sources: Promise<ISource>[] = [];
+  for (const item of Array.from(data.items)) {
+    const entry = item.webkitGetAsEntry();
+    const file = item.getAsFile();
+    if (entry?.isDirectory) {
+      sources.push(folderSource(entry as FileSystemDirectoryEntry));
+    } else if (file) {
+      sources.push(Promise.resolve(fileSource(file)));
+    }
+  }
+  return Promise.all(sources);
 }
 
 async function folderSource(

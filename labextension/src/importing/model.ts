@@ -107,7 +107,11 @@ export class ImportsModel extends VDomModel {
         )
       );
     }
-    const files = source.files.map(({ blob, ...file }) => file);
+    const files = source.files.map(({ path, size_bytes, modified_s }) => ({
+      path,
+      size_bytes,
+      modified_s
+    }));
     const { id } = await this._client.beginImport({ files });
     one.id = id;
     const total = files.reduce((sum, file) => sum + file.size_bytes, 0);

@@ -95,7 +95,7 @@ export class StripModel extends VDomModel {
         const devices = usage.devices.map(device => ({
           name: device.name,
           own: device.own,
-          use: device as IUse
+          use: device
         }));
         const shown = [...devices, { name: '', own: true, use: usage.process }];
         this._series = shown.map(({ name, own, use }, index) =>

@@ -177,7 +177,7 @@ function addCommands(
     isVisible: () => false,
     execute: async args => {
       await app.commands.execute(CommandIDs.show);
-      await sidebar.model.reveal(String(args.id));
+      await sidebar.model.reveal(args.id as string);
     }
   });
   app.commands.addCommand(CommandIDs.importFile, {
