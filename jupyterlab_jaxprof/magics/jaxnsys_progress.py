@@ -16,9 +16,9 @@ from jupyterlab_jaxprof.nsight.progress import Phase
 from .display import Display
 
 if TYPE_CHECKING:
-    from jupyterlab_jaxprof.captures import Draft
-
     from IPython.core.interactiveshell import InteractiveShell
+
+    from jupyterlab_jaxprof.captures import Draft
 
 _STOP = "Interrupt once to end the recording and have the report so far, twice to give it up."
 _LEAST_S = 0.25
