@@ -66,8 +66,10 @@ def plain(installation: nsys.Installation) -> float:
             sys.executable,
             str(script),
         ]
-        begin = time.perf_counter()
-        subprocess.run(command, capture_output=True, check=True, cwd=folder, env=os.environ)
+        for _ in range(3):  # nsys 2022 itself ends at times before it has started anything ('End of file')
+            begin = time.perf_counter()
+            if not subprocess.run(command, capture_output=True, cwd=folder, env=os.environ).returncode:
+                break
         if not report.with_suffix(".nsys-rep").exists():
             streams = [f"--input-file={report}.qdstrm", f"--output-file={report}.nsys-rep"]
             subprocess.run([str(installation.importer), *streams], capture_output=True, check=True)
@@ -83,16 +85,18 @@ def main() -> None:
     with running_kernel() as kernel:
         kernel.run("import jax, jax.numpy as jnp\nx = jnp.ones((100, 100))")
         ours, theirs = list[float](), list[float]()
-        for _ in range(ROUNDS):
+        for _ in range(ROUNDS + 1):
             begin = time.perf_counter()
             reply = kernel.run("%%nsys\ny = jnp.dot(x, x).block_until_ready()")
             ours.append(time.perf_counter() - begin)
             assert reply.status == "ok", reply.text
             theirs.append(plain(installation))
+        first_s = ours.pop(0)  # nsys is tried once, by a capture of nothing
         above_s = statistics.median(ours) - statistics.median(theirs)
         print(
             f"a trivial cell, from Enter to card: {statistics.median(ours):.2f} s, "
-            f"{above_s:+.2f} s above nsys around an equal script (limit 1.5 s)"
+            f"{above_s:+.2f} s above nsys around an equal script (limit 1.5 s); "
+            f"the first time, with a trial of nsys, {first_s:.2f} s"
         )
         kernel.run(COMPILED)
         compiling = [

@@ -169,4 +169,5 @@ def _keep(path: Path, key: str, verdict: Verdict | None) -> None:
         known[key] = verdict
     said = {key: asdict(verdict) for key, verdict in list(known.items())[-_MOST_KEPT:]}
     with suppress(OSError):
+        disk.make_private(path.parent)  # the first cell of all has no store yet
         disk.write_atomically(path, json.dumps(said).encode())

@@ -344,6 +344,10 @@ def test_an_nsys_that_records_nothing_gives_way_to_one_that_does(notebook, tmp_p
     assert tries.read_text().count("again") == 2  # both for the first cell: then it is known
     kept = json.loads((notebook.store / trial.FILE).read_text())
     assert {verdict["reports"] for verdict in kept.values()} == {True, False}
+    with on_path(tmp_path / "bin"):
+        text = notebook.run("%nsys try").text
+    assert re.search(r"bin/nsys \(2099\.1\.1\): \S+ \(2099\.1\.1\) ended before it started", text), text
+    assert re.search(rf"{REAL} \(\S+\): records\.", text), text
 
 
 def test_sampling_that_hangs_is_found_by_the_trial(notebook, monkeypatch):
