@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from jupyterlab_jaxprof.captures import Record
 
-from . import html, text
+from . import html, small, text
 from .model import Card
 from .paper import PLAIN, Paper, paper_of
 
 MIME_TYPE = "application/vnd.jaxprof.capture+json"
-MAX_DURATIONS = 1000
-
-MAX_JSON_BYTES = 100_000
+#: What the three forms take together in a notebook's file.
+MAX_BYTES = 100_000
+#: What the JSON may take however large the others are.
+_LEAST_BYTES = 20_000
 
 __all__ = ["MIME_TYPE", "PLAIN", "Card", "Paper", "bundle", "page", "paper_of", "plain"]
 
@@ -26,11 +26,9 @@ def bundle(record: Record, *, directory: Path, in_store: bool, paper: Paper = PL
     `in_store` tells whether the sidebar lists it (False for one that went elsewhere with `--dir`).
     """
     card = Card.of(record, directory=directory, in_store=in_store)
-    return {
-        "text/plain": text.render(card, paper),
-        "text/html": html.render(card),
-        MIME_TYPE: _json(record, directory, in_store),
-    }
+    forms = {"text/plain": text.render(card, paper), "text/html": html.render(card)}
+    left = MAX_BYTES - sum(small.size(form) for form in forms.values())
+    return {**forms, MIME_TYPE: _json(record, directory, in_store, max(left, _LEAST_BYTES))}
 
 
 def plain(record: Record, *, directory: Path, in_store: bool, paper: Paper = PLAIN) -> str:
@@ -43,16 +41,11 @@ def page(record: Record, *, directory: Path, in_store: bool) -> str:
     return html.page(Card.of(record, directory=directory, in_store=in_store))
 
 
-def _json(record: Record, directory: Path, in_store: bool) -> dict[str, Any]:
-    """Give the record as the REST route does, without what would swell the notebook.
-
-    That is a long list of durations; and, of what is too large still, the drawing, which HTML shows too.
-    """
-    data = record.to_json()
-    steps = data["summary"].get("steps")
-    if isinstance(steps, dict) and len(steps.get("durations_ms") or ()) > MAX_DURATIONS:
-        del steps["durations_ms"]
-    timeline = data["summary"].get("timeline")
-    if isinstance(timeline, dict) and len(json.dumps(data)) > MAX_JSON_BYTES:
-        timeline.pop("drawing", None)
-    return data | {"size_bytes": record.size_bytes, "directory": str(directory), "in_store": in_store}
+def _json(record: Record, directory: Path, in_store: bool, most_bytes: int) -> dict[str, Any]:
+    """Give the record as the REST route does, without what would swell the notebook."""
+    data = record.to_json() | {
+        "size_bytes": record.size_bytes,
+        "directory": str(directory),
+        "in_store": in_store,
+    }
+    return small.shrunk(data, most_bytes)

@@ -41,6 +41,7 @@ def render(card: Card) -> str:
     if card.notices:
         items = "".join(f"<li>{sentence(notice)}</li>" for notice in card.notices)
         parts.append(f'<ul class="jx-notices">{items}</ul>')
+    parts.append(_origin(card))
     if card.link is not None:
         parts.append(_link(card.link))
     parts.append("</section>")
@@ -106,6 +107,19 @@ def _facts(card: Card) -> str:
         rows.append(("Files", f"{escape(card.total)}{table}"))
     rows.append(("Stored in", f"<code>{escape(card.directory)}</code>"))
     return "<dl>" + "".join(f"<dt>{label}</dt><dd>{value}</dd>" for label, value in rows) + "</dl>"
+
+
+def _origin(card: Card) -> str:
+    """Write the cell and where it ran, folded."""
+    if not card.source and not card.environment:
+        return ""
+    code = "\n".join(escape(line) for line in card.source)
+    cell = f'<pre class="jx-cell">{code}</pre>' if code else ""
+    facts = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in card.environment)
+    return (
+        '<details class="jx-more"><summary>Cell and environment</summary>'
+        f'{cell}<dl class="jx-environment">{facts}</dl></details>'
+    )
 
 
 def _link(link: Link) -> str:

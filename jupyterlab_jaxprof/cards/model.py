@@ -23,6 +23,7 @@ MAX_FILES = 8
 MAX_NOTICES = 12
 MAX_BARS = 60
 MAX_MEDIANS = 3
+MAX_LINES, MAX_LINE = 60, 200
 
 #: Kinds whose body says all of the summary, below its sentence.
 _BODIES = {"time": timed.blocks, "sweep": sweep.blocks, "memory": memory.blocks}
@@ -83,6 +84,10 @@ class Card:
     """What stands before the figures."""
     blocks: Sequence[Block] = ()
     """What stands after them."""
+    source: Sequence[str] = ()
+    """The lines that were run, the magic's first."""
+    environment: Sequence[tuple[str, str]] = ()
+    """Where they ran: versions, the machine and its flags."""
 
     @classmethod
     def of(cls, record: Record, *, directory: Path, in_store: bool) -> Card:
@@ -125,6 +130,8 @@ class Card:
             sentence=sentence,
             lead=lead,
             blocks=blocks,
+            source=_source(record),
+            environment=_environment(record),
         )
 
 
@@ -178,6 +185,22 @@ def _told(group: Sequence[tuple[int, float]]) -> str:
     return (
         f"steps {group[0][0]:,} to {group[-1][0]:,}: median {median}, longest {units.duration(max(values))}"
     )
+
+
+def _source(record: Record) -> Sequence[str]:
+    lines = f"{record.magic}\n{record.cell}".strip().splitlines()
+    shown = [printable(line, MAX_LINE) for line in lines[:MAX_LINES]]
+    return [*shown, "…"] if len(lines) > len(shown) else shown
+
+
+def _environment(record: Record) -> Sequence[tuple[str, str]]:
+    """Give what of the environment is told in a word or a number, and the notebook."""
+    told = {"notebook": record.notebook, **record.environment}
+    return [
+        (printable(name), printable(str(value), MAX_LINE))
+        for name, value in told.items()
+        if isinstance(value, (str, int, float)) and value != ""
+    ]
 
 
 def _devices(environment: Mapping[str, Any]) -> str:

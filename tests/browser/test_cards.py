@@ -18,6 +18,7 @@ from jupyterlab_jaxprof.captures.record import Status
 from jupyterlab_jaxprof.diagnosis import diagnose
 from jupyterlab_jaxprof.timeline import read
 from tests.browser.conftest import MAIN_URL
+from tests.support.axe import violations
 from tests.support.browser import PATIENCE_MS, Lab, lab_page, save_screenshot
 from tests.support.captures import unpacked, unpacked_to
 from tests.support.servers import Server
@@ -215,6 +216,14 @@ def test_records_of_a_later_version_and_damaged_ones_are_shown_as_html(opened: O
     # The sanitizer drops a drawing's shapes, and would leave the text of all tooltips.
     expect(plain.get_by_text("Trust this notebook to see the drawing.")).to_have_count(3)
     assert opened.lab.page.evaluate("window.attacked") is None
+
+
+def test_axe_finds_nothing(opened: Opened) -> None:
+    card = opened.card("starved")
+    card.evaluate("card => card.querySelectorAll('details').forEach(one => { one.open = true; })")
+    expect(card.locator(".jx-data")).to_have_count(7)
+    card.evaluate("card => { card.id = 'card-of-axe'; }")
+    assert violations(opened.lab.page, "#card-of-axe") == []
 
 
 def test_cards_ask_together(opened: Opened) -> None:
