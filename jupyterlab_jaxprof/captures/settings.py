@@ -1,7 +1,8 @@
 """The user's settings: `settings.json` in the store, which the front end writes and the magics read.
 
-`{"defaults": {magic: options}}`, and keys of other parts, which everybody leaves as they are. A value that
-can't be used counts as missing, and a file that can't be read as empty; each is told in a sentence.
+`{"defaults": {magic: options}, "size_limit": "20 GB"}`, and keys of other parts, which everybody leaves as
+they are. A value that can't be used counts as missing, and a file that can't be read as empty; each is told
+in a sentence.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 from . import disk
 from .errors import InvalidValue, StoreError, sentence
+from .sizes import parse_size
 
 SETTINGS_FILE = "settings.json"
 LIMIT_BYTES = 64 * 1024
@@ -118,5 +120,16 @@ def _check_defaults(value: object) -> None:
             )
 
 
+def _check_size_limit(value: object) -> None:
+    if not isinstance(value, str):
+        raise InvalidValue(
+            "'size_limit' must be text such as '20 GB'; an empty one is no limit of the user's."
+        )
+    parse_size(value)
+
+
 #: What checks each key that this package writes; each raises InvalidValue with a sentence.
-CHECKS: dict[str, Callable[[object], None]] = {"defaults": _check_defaults}
+CHECKS: dict[str, Callable[[object], None]] = {
+    "defaults": _check_defaults,
+    "size_limit": _check_size_limit,
+}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -30,19 +29,10 @@ from .owner import IN_DIRECTORY, IN_STORE, sweep
 from .page import OverLimit, Page, Row, files_problem
 from .progress import Running, running
 from .record import RECORD_FILE, NewerRecord, Record, RecordError, encode, is_relative_path
+from .settings import read_settings
+from .sizes import parse_size
 from .workspace import Workspace
 
-_UNITS = {
-    "": 1,
-    "k": 10**3,
-    "m": 10**6,
-    "g": 10**9,
-    "t": 10**12,
-    "ki": 2**10,
-    "mi": 2**20,
-    "gi": 2**30,
-    "ti": 2**40,
-}
 _NEARLY_FULL_BYTES = 1024 * 1024
 
 
@@ -217,6 +207,7 @@ class Store:
         Raises nothing for what is on disk: a store that can't be read is a page with a problem and no rows.
         """
         problems = [problem for problem in (self.problem(), self.limit_problem) if problem]
+        limit_bytes = self._limit_bytes()
         try:
             entries = self._index.refresh()
         except OSError as error:
@@ -238,8 +229,8 @@ class Store:
             matched=len(matched),
             total=len(entries),
             size_bytes=sum(entry.disk_bytes for entry in entries),
-            size_limit_bytes=self.size_limit_bytes,
-            over_limit=self._over_limit(entries),
+            size_limit_bytes=limit_bytes,
+            over_limit=_over_limit(entries, limit_bytes),
             problems=problems,
             kinds=sorted({entry.kind for entry in entries} - {""}),
             notebooks=sorted({entry.notebook for entry in entries} - {""}),
@@ -332,32 +323,10 @@ class Store:
             disk_bytes=on_disk,
         )
 
-    def _over_limit(self, entries: Iterable[Entry]) -> OverLimit:
-        """Tell by how much the store is over its limit, and its oldest unpinned captures that would mend it.
-
-        Nothing is ever deleted without the user: the ids are an offer. A damaged one might be pinned.
-        """
-        excess = sum(entry.disk_bytes for entry in entries) - (self.size_limit_bytes or 0)
-        if not self.size_limit_bytes or excess <= 0:
-            return OverLimit(0, ())
-        ids: list[str] = []
-        freed = 0
-        for entry in sorted(entries, key=lambda entry: entry.id):
-            if freed >= excess:
-                break
-            if entry.pinned is False:
-                ids.append(entry.id)
-                freed += entry.disk_bytes
-        return OverLimit(excess, tuple(ids))
-
-
-def parse_size(text: str) -> int | None:
-    """Read a number of bytes such as '5000000000', '5 GB' or '4.5GiB'; None for an empty text or 0."""
-    match = re.fullmatch(r"\s*(?:(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?)?\s*", text, re.ASCII | re.IGNORECASE)
-    if match is None:
-        raise InvalidValue(f"{text!r} is no size: write bytes, or a number with a unit such as '20 GB'.")
-    number, unit = match.groups()
-    return int(float(number) * _UNITS[(unit or "").lower()]) or None if number else None
+    def _limit_bytes(self) -> int | None:
+        """Give the limit that the user's settings have, else the configuration's."""
+        limit = read_settings(self.root).values.get("size_limit")
+        return parse_size(limit) if limit else self.size_limit_bytes
 
 
 def _absolute(path: str | Path) -> Path:
@@ -385,3 +354,22 @@ def _unknown(capture_id: str) -> UnknownCapture:
     return UnknownCapture(
         f"There is no capture {str(capture_id)[:80]!r} in this store: it may have been deleted."
     )
+
+
+def _over_limit(entries: Iterable[Entry], limit_bytes: int | None) -> OverLimit:
+    """Tell by how much the store is over its limit, and its oldest unpinned captures that would mend it.
+
+    Nothing is ever deleted without the user: the ids are an offer. A damaged one might be pinned.
+    """
+    excess = sum(entry.disk_bytes for entry in entries) - (limit_bytes or 0)
+    if not limit_bytes or excess <= 0:
+        return OverLimit(0, ())
+    ids: list[str] = []
+    freed = 0
+    for entry in sorted(entries, key=lambda entry: entry.id):
+        if freed >= excess:
+            break
+        if entry.pinned is False:
+            ids.append(entry.id)
+            freed += entry.disk_bytes
+    return OverLimit(excess, tuple(ids))

@@ -44,6 +44,7 @@ async def cell_magic(shell: InteractiveShell, cell: Cell, arguments: Arguments, 
     outcome = Outcome(notices=notices + wait_for_leftovers(display))
     with _sentences(_MAGIC):
         recording = Recording(_begin(shell, arguments), launch, until="its cell ends")
+    display.follow(recording.draft, "Starting to record", magic=cell.magic)
     runs: list[Run] = []
     try:
         if arguments.warm_up and (failed := await _warm_up(cell, display)) is not None:
@@ -178,6 +179,8 @@ def start(shell: InteractiveShell, line: str) -> None:
         if backend_has_started():
             notices += wait_for_leftovers(display)
         recording = Recording(_begin(shell, arguments), launch, until=STOP)
+        magic = f"{START} {given.line}".strip()
+        display.follow(recording.draft, f"Recording until {STOP}", magic=magic, interruptible=False)
         recording.start(metrics=arguments.wishes.gpu_metrics, sample=arguments.wishes.sample)
     _Session.open = _Session(shell, recording, arguments, given.line, notices)
     atexit.register(recording.abandon)

@@ -4,6 +4,7 @@ import { importingPlugin } from './plugins/importing';
 import { livePlugin } from './plugins/live';
 import { missingPlugin } from './plugins/missing';
 import { serverPlugin } from './plugins/server';
+import { storePlugin } from './plugins/store';
 import { viewersPlugin } from './plugins/viewers';
 
 export default [
@@ -13,5 +14,6 @@ export default [
   cardPlugin,
   livePlugin,
   importingPlugin,
+  storePlugin,
   missingPlugin
 ];

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from jupyterlab_jaxprof.captures import InvalidValue, Store, StoreError
+from jupyterlab_jaxprof.captures import InvalidValue, Status, Store, StoreError
 from jupyterlab_jaxprof.captures.settings import SETTINGS_FILE, read_settings, write_settings
 
 from .conftest import assert_sentence
@@ -49,3 +49,18 @@ def test_a_value_that_cannot_be_used_counts_for_nothing(store: Store, value: obj
         write_settings(store.root, {"defaults": value})
     with pytest.raises(InvalidValue, match="no setting 'other'"):
         write_settings(store.root, {"other": 1})
+
+
+def test_the_users_size_limit_counts_for_more_than_the_configurations(store: Store) -> None:
+    store.size_limit_bytes = 5000
+    assert store.list().size_limit_bytes == 5000
+    write_settings(store.root, {"size_limit": "2 kB"})
+    assert store.list().size_limit_bytes == 2000
+    with store.begin("trace", "large") as draft:
+        (draft.directory / "a").write_bytes(bytes(3000))
+        record = draft.publish(status=Status.OK)
+    assert store.list().over_limit.ids == (record.id,)
+    write_settings(store.root, {"size_limit": ""})
+    assert store.list().size_limit_bytes == 5000
+    with pytest.raises(InvalidValue, match="is no size"):
+        write_settings(store.root, {"size_limit": "much"})

@@ -150,10 +150,9 @@ class Lab:
     def cells(self) -> Locator:
         return self.page.locator(".jp-NotebookPanel:visible .jp-Notebook-cell")
 
-    def run_cell(self, index: int) -> Locator:
-        """Run a cell to its end and give it."""
-        cell = self.cells.nth(index)
-        prompt = cell.locator(".jp-InputPrompt")
+    def begin_cell(self, index: int) -> tuple[Locator, str]:
+        """Run a cell; gives its prompt, and what that said before."""
+        prompt = self.cells.nth(index).locator(".jp-InputPrompt")
         before = prompt.inner_text()
         for _ in range(10):
             prompt.click()
@@ -162,9 +161,14 @@ class Lab:
             with suppress(AssertionError):
                 expect(prompt).not_to_have_text(before, timeout=3000)
                 break
+        return prompt, before
+
+    def run_cell(self, index: int) -> Locator:
+        """Run a cell to its end and give it."""
+        prompt, before = self.begin_cell(index)
         expect(prompt).to_have_text(re.compile(r"\[\d+\]:"), timeout=PATIENCE_MS * 2)
         expect(prompt).not_to_have_text(before, timeout=PATIENCE_MS * 2)
-        return cell
+        return self.cells.nth(index)
 
     # Downloads
 

@@ -6,24 +6,42 @@ import { Clipboard, Notification } from '@jupyterlab/apputils';
 import type { Cell } from '@jupyterlab/cells';
 import type { Notebook } from '@jupyterlab/notebook';
 import { NotebookActions } from '@jupyterlab/notebook';
+import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { INSTALL_COMMAND, missingMagic } from '../magics';
 
+const ID = 'jupyterlab-jaxprof:missing-magics';
+
 /** Tells what mends it when a kernel doesn't know the magics. */
 export const missingPlugin: JupyterFrontEndPlugin<void> = {
-  id: 'jupyterlab-jaxprof:missing-magics',
+  id: ID,
   description: 'Explains a kernel that lacks the magics.',
   autoStart: true,
-  optional: [ITranslator],
-  activate: (_: JupyterFrontEnd, translator: ITranslator | null) => {
+  optional: [ITranslator, ISettingRegistry],
+  activate: (
+    _: JupyterFrontEnd,
+    translator: ITranslator | null,
+    settings: ISettingRegistry | null
+  ) => {
+    let notify = true;
+    void settings
+      ?.load(ID)
+      .then(loaded => {
+        const read = (): void => {
+          notify = loaded.get('notify').composite !== false;
+        };
+        loaded.changed.connect(read);
+        read();
+      })
+      .catch(() => undefined);
     const trans = (translator ?? nullTranslator).load('jupyterlab_jaxprof');
     const shown = new WeakMap<Notebook, string>();
     NotebookActions.executed.connect(
       (__, { notebook, cell, success, error }) => {
         const magic = success ? null : missingMagic(error?.errorValue ?? '');
-        if (magic === null) {
+        if (magic === null || !notify) {
           return;
         }
         Notification.dismiss(shown.get(notebook) ?? '');
