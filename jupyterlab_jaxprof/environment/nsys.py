@@ -30,6 +30,8 @@ HOW_TO_GET = (
     "and on Colab install nsight-systems-cli from NVIDIA's CUDA repository; or add the directory of an nsys "
     "that is there to PATH."
 )
+#: What a program under nsys names the strings that it registers before all others; each has its handle too.
+PADDING = "jaxprof-string"
 _VERSION = re.compile(r"\d{4}\.\d+[\w.-]*")
 _IMPORTER = "QdstrmImporter"
 #: Debian's package has the importer here, where its own nsys does not look.

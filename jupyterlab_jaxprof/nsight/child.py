@@ -34,6 +34,10 @@ from jupyterlab_jaxprof.nsight.shown import Shown, show_through
 
 #: What nsys is told to wait for: this range in this domain.
 DOMAIN, CAPTURE = "jaxprof", "capture"
+#: Strings that are registered before XLA's, and after each program that it makes while nsys records: more than
+#: there are of XLA's own, and than there are other texts in a report (names of threads, mostly).
+_PADDING, _PADDING_AGAIN = 11_000, 2_000
+_MADE = "backend_compile_duration"
 
 
 class Teller:
@@ -134,6 +138,7 @@ def _work(spec: dict[str, Any], teller: Teller, shown: Shown) -> None:
     from jupyterlab_jaxprof.nsight.carry import RestoreError
     from jupyterlab_jaxprof.nsight.carry.restore import Restored, restore
 
+    domain = _domain(spec["gpus"])
     try:
         restored = restore(Path(spec["carried"])) if spec["carried"] else Restored({})
     except RestoreError as error:
@@ -155,21 +160,52 @@ def _work(spec: dict[str, Any], teller: Teller, shown: Shown) -> None:
             shown.flush_figures()
         if not passed:
             return
-    _record(spec, body, fence, teller, shown)
+    _record(spec, body, fence, teller, shown, domain)
     _finish(spec, restored.namespace, teller, shown)
 
 
-def _record(spec: dict[str, Any], body: Body, fence: Fence, teller: Teller, shown: Shown) -> None:
-    """Run the steps within the ranges that nsys records."""
+def _domain(gpus: bool) -> Domain | NotAttached:
+    """Give the domain of our ranges, prepared before XLA's; else why there is none."""
     try:
         domain = Domain(DOMAIN)
     except NotAttached as error:
-        teller.tell("no-nvtx", reason=str(error))
+        return error
+    if gpus:
+        domain.pad(_PADDING)
+    return domain
+
+
+def _pad_after_compiles(domain: Domain) -> None:
+    """Register more strings after each program that XLA makes from now on."""
+    if "jax" not in sys.modules:
+        return
+    from jax import monitoring
+
+    def made(event: str, duration_s: float, **_: Any) -> None:
+        if event.endswith(_MADE):
+            domain.pad_again(_PADDING_AGAIN)
+
+    monitoring.register_event_duration_secs_listener(made)
+
+
+def _record(
+    spec: dict[str, Any],
+    body: Body,
+    fence: Fence,
+    teller: Teller,
+    shown: Shown,
+    domain: Domain | NotAttached,
+) -> None:
+    """Run the steps within the ranges that nsys records."""
+    if isinstance(domain, NotAttached):
+        teller.tell("no-nvtx", reason=str(domain))
         return
     with suppress(Exception):
         fence.prepare()
     domain.push(CAPTURE)  # returns once nsys records
     teller.tell("capture")
+    if spec["gpus"]:
+        _pad_after_compiles(domain)
     try:
         value = _steps(spec, body, fence, teller, domain, shown)
     finally:

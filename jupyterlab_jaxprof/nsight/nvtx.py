@@ -15,6 +15,8 @@ import sys
 from contextlib import suppress
 from typing import Any
 
+from jupyterlab_jaxprof.environment.nsys import PADDING
+
 _LIBRARY = "NVTX_INJECTION64_PATH"
 _VERSION = 3
 #: The tables of functions that a tool fills: the number of each, and how many functions it has.
@@ -134,6 +136,7 @@ class Domain:
         self._tool = _Tool()
         self._domain = self._tool.create(name.encode())
         self._known: dict[str, _Attributes] = {}
+        self._spare = 0
 
     def push(self, name: str) -> None:
         """Begin a range."""
@@ -144,6 +147,27 @@ class Domain:
             attributes = _Attributes(_VERSION, size, message_type=_REGISTERED, message=message)
             self._known[name] = attributes
         self._tool.push(self._domain, ctypes.byref(attributes))
+
+    def pad(self, count: int) -> None:
+        """Register strings before XLA registers its own, each named after its handle.
+
+        The importer of nsys 2025.3 gives up all events of a process at the first payload that it can't resolve.
+        XLA's ranges hold in theirs the handles of strings (the operation, its source lines, what it calls), and
+        the importer resolves one of the three twice: the second time it takes for a handle what is already the
+        number of a text in the report. Such numbers begin at 1, as handles do. So all is well where the handles
+        up to there are in use; and where a handle is known by its name, what it stood for can be told (see
+        timeline/nsight_payloads.py).
+        """
+        handle = self._tool.register(self._domain, PADDING.encode()) or 0
+        for number in range(handle + 1, handle + count):
+            if self._tool.register(self._domain, f"{PADDING} {number}".encode()) != number:
+                return  # an nsys whose handles are no small numbers
+
+    def pad_again(self, count: int) -> None:
+        """Register more, after XLA has registered some of its own while nsys records."""
+        for number in range(self._spare, self._spare + count):
+            self._tool.register(self._domain, f"{PADDING}-spare {number}".encode())
+        self._spare += count
 
     def pop(self) -> None:
         """End the range that was begun last."""

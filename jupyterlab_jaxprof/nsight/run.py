@@ -137,6 +137,7 @@ class Run:
             "unset": [name for name in ("TMPDIR", "PYTHONUNBUFFERED") if name not in later],
             "jax_cache": jax_cache,
             "inline": _inline(),
+            "gpus": bool(held.gpus),
             "return": list(program.returned),
             "back": str(back / "values") if back is not None else "",
         }

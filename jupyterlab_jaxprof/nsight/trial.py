@@ -53,6 +53,7 @@ _SPEC: Mapping[str, Any] = {
     "unset": [],
     "inline": {},
     "jax_cache": "",
+    "gpus": False,
     "return": [],
     "back": "",
 }

@@ -28,6 +28,7 @@ from .nsight_database import KNOWN_SCHEMA, Database, whole_number
 from .nsight_hlo import HloTexts
 from .nsight_host import find_compiles, find_steps, host_ranges, merged
 from .nsight_join import Origins, join, read_nodes
+from .nsight_payloads import read_sources
 from .nsight_places import Places
 from .nsight_ranges import Ranges, read_nvtx, read_system
 from .xplane_device import find_collectives
@@ -70,7 +71,8 @@ class _Reader:
         calls = read_calls(database, self._places, texts, strings)
         activity = read_activity(database, self._places, texts, strings)
         nodes = read_nodes(database, self._places)
-        origins = join(activity, calls, nvtx, nodes, HloTexts(strings), texts)
+        hlo = HloTexts(strings, read_sources(database, strings))
+        origins = join(activity, calls, nvtx, nodes, hlo, texts)
         ops = self._ops(activity, origins)
         steps, others = find_steps(nvtx, texts)
         ranges, threads = host_ranges(merged(others, system), self._places.all_threads(), texts)

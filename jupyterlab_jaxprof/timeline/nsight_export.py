@@ -62,6 +62,8 @@ def exported(
         command = [str(installation.path), "export", "--type=sqlite", f"--output={export}"]
         if _has_flag(installation, "--force-overwrite"):
             command.append("--force-overwrite=true")
+        if _has_flag(installation, "--include-blobs"):
+            command.append("--include-blobs=true")  # the payloads of XLA's ranges
         told("Exporting", 0.0)
         with _sentences(path, installation.path):
             said = followed(

@@ -1,9 +1,10 @@
 """What an Nsight report holds of a program's HLO: for each operation its JAX scope and source line.
 
-XLA registers three texts for each instruction when it makes a program: the name of its range, the instruction
-itself (`loop_add_fusion = f32[8]{0} fusion(...), metadata={op_name="jit(f)/add" stack_frame_id=5}`) and, the
-first time that it occurs, its source (one line a frame, innermost last). The report keeps them in that order.
-Which range has which source is not told otherwise: nsys 2025.3 mixes up the handles in the ranges' payloads.
+XLA registers four texts for each instruction when it makes a program, each the first time that it occurs: the
+name of its range, the instruction itself (`loop_add_fusion = f32[8]{0} fusion(...), calls=fused_add,
+metadata={op_name="jit(f)/add" stack_frame_id=5}`), its source (one line a frame, innermost last), and what it
+calls. The report keeps them in that order, those from before recording backwards and here and there apart: so
+a source counts only where all around it fits. Reports that hold the ranges' payloads tell the source by them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ from pathlib import PurePath
 _INSTRUCTION = re.compile(r"(?P<name>[\w.\-]+) = ")
 _METADATA = re.compile(r'metadata=\{op_name="(?P<scope>[^"]*)"[^}]*?(?: stack_frame_id=(?P<frame>\d+))?\}')
 _FUNCTION = re.compile(r"(jit|pjit|pmap|xmap|shard_map)\(([^()]*)\)")
-_FRAME = re.compile(r"(?P<depth>-+) (?P<path>[^\n]+?):(?P<line>\d+)(?::\d+)?\[[^\n]*\]")
+_CALLED = re.compile(r"(?:calls|to_apply)=([\w.\-]+)")
+_FRAME = re.compile(
+    r"(?P<depth>-+) (?P<path>[^\n]+?):(?P<line>\d+)(?::\d+)?\[[^\n\]]*\](?: (?P<scope>\S[^\n]*))?"
+)
 _NUMBER = re.compile(r"[._]\d+$")
 
 
@@ -34,7 +38,9 @@ class Operation:
 class HloTexts:
     """The operations of all modules that the report's texts tell of."""
 
-    def __init__(self, strings: Mapping[int, str]) -> None:
+    def __init__(self, strings: Mapping[int, str], sources: Mapping[str, str] | None = None) -> None:
+        """`sources` has the source of operations whose number (`unique_hlo_op_id`) a payload told it for."""
+        self._told = sources or {}
         self._found: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
         self._sources: dict[tuple[str, str], set[str]] = defaultdict(set)
         self._by_base: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -42,11 +48,10 @@ class HloTexts:
             name = _INSTRUCTION.match(text)
             metadata = _METADATA.search(text) if name else None
             if name is not None and metadata is not None:
-                self._add(
-                    name["name"], metadata["scope"], metadata["frame"] or "", strings.get(number + 1, "")
-                )
+                source = _source_beside(strings, number, name["name"])
+                self._add(name["name"], metadata["scope"], metadata["frame"] or "", source)
 
-    def operation(self, module: str, name: str, scope: str = "") -> Operation:
+    def operation(self, module: str, name: str, scope: str = "", number: str = "") -> Operation:
         """Describe an operation of a module; `scope` is what its range says, and counts if it says enough.
 
         XLA gives a range the scope that all operations of its fusion share, which may be the function alone;
@@ -56,6 +61,8 @@ class HloTexts:
         scopes = {scope for scope, _frame in known}
         if len(scopes) == 1 and "/" not in scope:
             scope = next(iter(scopes))
+        if told := self._told.get(number):
+            return Operation(name, scope, source_line(told, scope))
         sources = {source for _scope, frame in known if frame for source in self._sources[module, frame]}
         return Operation(name, scope, next(iter(sources)) if len(sources) == 1 else "")
 
@@ -77,11 +84,11 @@ class HloTexts:
         scope = _common_scope([one.scope for one in like])
         return Operation(named[0], scope, next(iter(sources)) if len(sources) == 1 else "")
 
-    def _add(self, name: str, scope: str, frame: str, next_text: str) -> None:
+    def _add(self, name: str, scope: str, frame: str, text: str) -> None:
         module = module_of(scope)
         self._found[module, name].add((scope, frame))
         self._by_base[module, base_name(kernel_name(name))].add(name)
-        if frame and (source := single_source(next_text)):
+        if frame and (source := source_line(text, scope)):
             self._sources[module, frame].add(source)
 
 
@@ -96,15 +103,42 @@ def module_of(scope: str) -> str:
     return "_".join((match.group(1), re.sub(r"[^\w.\-]", "_", match.group(2)))) if match else ""
 
 
-def single_source(text: str) -> str:
-    """Give the innermost line of a source, as `file.py:12`; empty unless it is one frame within the other."""
+def is_source(text: str) -> bool:
+    """Tell whether a text is one of sources."""
+    return text.startswith("\n- ")
+
+
+def _source_beside(strings: Mapping[int, str], number: int, name: str) -> str:
+    """Give the source that was registered with the instruction of this number; empty if that isn't sure."""
+    called = _CALLED.search(strings[number])
+    for step in (1, -1):
+        source = strings.get(number + step, "")
+        title, beyond = strings.get(number - step, ""), strings.get(number + 2 * step, "")
+        if not is_source(source) or not re.match(rf"Thunk:#[^#]*\bhlo_op={re.escape(name)}[,#]", title):
+            continue
+        if called is None or beyond.startswith(f"\n{called.group(1)} {{"):
+            return source
+    return ""
+
+
+def source_line(text: str, scope: str) -> str:
+    """Give the line of a source that an operation stands for, as `file.py:12`; empty if there are several.
+
+    A fusion's source has the lines of all that is in it, each with the end of its scope: then the line is the
+    one that goes with `scope`.
+    """
     frames = [_FRAME.fullmatch(line) for line in html.unescape(text).strip().splitlines()]
-    if not frames or any(
-        frame is None or len(frame["depth"]) != depth for depth, frame in enumerate(frames, start=1)
-    ):
+    found = [frame for frame in frames if frame is not None]
+    if len(found) < len(frames):
         return ""
-    last = frames[-1]
-    return f"{PurePath(last['path']).name}:{last['line']}" if last is not None else ""
+    depths = [len(frame["depth"]) for frame in found] + [0]
+    leaves = [
+        frame for frame, depth, next_depth in zip(found, depths, depths[1:], strict=False)
+        if frame["scope"] or next_depth <= depth
+    ]
+    own = [frame for frame in leaves if frame["scope"] and f"/{scope}".endswith(f"/{frame['scope']}")]
+    lines = {f"{PurePath(frame['path']).name}:{frame['line']}" for frame in own or leaves}
+    return next(iter(lines)) if len(lines) == 1 else ""
 
 
 def base_name(operation: str) -> str:

@@ -214,7 +214,12 @@ def _described(
         operation = Operation("")
         if thunk_name is not None:
             fields = thunk_name.fields
-            operation = hlo.operation(in_module, fields.get("hlo_op", ""), fields.get("name", ""))
+            operation = hlo.operation(
+                in_module,
+                fields.get("hlo_op", ""),
+                fields.get("name", ""),
+                fields.get("unique_hlo_op_id", ""),
+            )
         if operation.name.startswith(_GRAPH_OPERATION) and activity.node[row] > 0:
             kernel = all_texts[int(activity.name[row])]
             operation = hlo.of_kernel(in_module, kernel, bool(shared[row])) or operation
