@@ -82,7 +82,8 @@ def main() -> None:
     if installation is None:
         print("There is no nsys here: nothing was measured.")
         return
-    with running_kernel() as kernel:
+    platforms = os.environ.get("JAX_PLATFORMS", "")
+    with running_kernel(JAX_PLATFORMS=platforms, XLA_PYTHON_CLIENT_PREALLOCATE="false") as kernel:
         kernel.run("import jax, jax.numpy as jnp\nx = jnp.ones((100, 100))")
         ours, theirs = list[float](), list[float]()
         for _ in range(ROUNDS + 1):

@@ -218,6 +218,22 @@ def _annotations(rows: Sequence[Data]) -> tuple[list[str], list[Row]]:
     return columns, [_named(row, [*_spent(row), units.duration(row.get("device_ms"))]) for row in rows]
 
 
+def _counters(rows: Sequence[Data]) -> tuple[list[str], list[Row]]:
+    several = len({row.get("device") for row in rows}) > 1
+    columns = ["counter", *(["device"] if several else []), "mean", "highest", "samples"]
+    return columns, [
+        Row(
+            [
+                _text(row, "name"),
+                *([_text(row, "device")] if several else []),
+                *(units.quantity(row.get(key), _text(row, "unit")) for key in ("mean", "max")),
+                units.count(row.get("count")),
+            ]
+        )
+        for row in rows
+    ]
+
+
 def _modules(rows: Sequence[Data]) -> tuple[list[str], list[Row]]:
     columns = ["module", "count", "total", "of device", "of wall"]
     return columns, [_named(row, _spent(row, "share_device")) for row in rows]
@@ -232,6 +248,7 @@ _TABLES: tuple[tuple[str, str, _Maker], ...] = (
     ("annotations", "Annotations on the host", _annotations),
     ("calls", "API calls", _calls),
     ("modules", "Modules", _modules),
+    ("counters", "GPU metrics", _counters),
 )
 
 

@@ -14,6 +14,7 @@ from . import thresholds
 from .analysis import Analysis, is_staged
 from .grouping import dense, largest
 from .host import Work
+from .launched import Launches
 from .programs import scope_of
 
 Row = dict[str, Any]
@@ -43,6 +44,7 @@ def top_tables(analysis: Analysis) -> tuple[dict[str, list[Row]], dict[str, int]
         "calls": _calls,
         "annotations": _annotations,
         "modules": _modules,
+        "counters": _counters,
     }
     made = {name: table(analysis) for name, table in make.items()}
     return {name: rows for name, (rows, _) in made.items()}, {name: out for name, (_, out) in made.items()}
@@ -120,7 +122,8 @@ def _kernels(analysis: Analysis) -> tuple[list[Row], int]:
 def _hlo_ops(analysis: Analysis) -> tuple[list[Row], int]:
     timeline, ops = analysis.timeline, analysis.timeline.ops
     rows = _rows_in_window(analysis)
-    rows = rows[ops.hlo_op[rows] != 0]
+    # A library clears memory before some of its kernels: that is in no table
+    rows = rows[(ops.hlo_op[rows] != 0) & (ops.kind[rows] != OpKind.SET)]
     groups = _Groups(ops.duration_ns[rows], ops.module[rows], ops.hlo_op[rows])
     table: list[Row] = []
     for group in groups.top:
@@ -194,13 +197,17 @@ def _annotations(analysis: Analysis) -> tuple[list[Row], int]:
         & (ranges.start_ns < end_ns)
     )
     groups = _Groups(ranges.duration_ns[rows], ranges.name[rows])
+    launches = Launches(analysis)
     table: list[Row] = []
     for group in groups.top:
         own = rows[groups.key == group]
         starts, ends = ranges.start_ns[own], ranges.start_ns[own] + ranges.duration_ns[own]
-        device_ns = analysis.mean(
-            lambda use, starts=starts, ends=ends: float(use.busy.covered(starts, ends).sum())
-        )
+        if launches.all_known:
+            device_ns = launches.within_ns(ranges.thread[own], starts, ends) / max(len(analysis.devices), 1)
+        else:
+            device_ns = analysis.mean(
+                lambda use, starts=starts, ends=ends: float(use.busy.covered(starts, ends).sum())
+            )
         total = float(groups.totals_ns[group])
         table.append(
             {
@@ -212,6 +219,32 @@ def _annotations(analysis: Analysis) -> tuple[list[Row], int]:
             }
         )
     return table, groups.left_out
+
+
+def _counters(analysis: Analysis) -> tuple[list[Row], int]:
+    """Hardware counters over the window, in the recorder's order; those that stayed at 0 are left out."""
+    counters, (start_ns, end_ns) = analysis.timeline.counters, analysis.extent
+    if counters is None:
+        return [], 0
+    within = counters.take((counters.time_ns >= start_ns) & (counters.time_ns <= end_ns))
+    table: list[Row] = []
+    for gpu, name, unit in dict.fromkeys(
+        zip(within.gpu.tolist(), within.name.tolist(), within.unit.tolist(), strict=True)
+    ):
+        values = within.value[(within.gpu == gpu) & (within.name == name)]
+        if not values.any():
+            continue
+        table.append(
+            {
+                "name": analysis.timeline.text(name),
+                "device": f"GPU {gpu}",
+                "unit": analysis.timeline.text(unit),
+                "count": len(values),
+                "mean": round(float(values.mean()), 3),
+                "max": round(float(values.max()), 3),
+            }
+        )
+    return table, 0
 
 
 def _modules(analysis: Analysis) -> tuple[list[Row], int]:

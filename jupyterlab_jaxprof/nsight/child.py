@@ -34,8 +34,8 @@ from jupyterlab_jaxprof.nsight.shown import Shown, show_through
 
 #: What nsys is told to wait for: this range in this domain.
 DOMAIN, CAPTURE = "jaxprof", "capture"
-#: Strings that are registered before XLA's, and after each program that it makes while nsys records: more than
-#: there are of XLA's own, and than there are other texts in a report (names of threads, mostly).
+#: Strings that are registered before XLA's, and after each program that it makes while nsys records: more
+#: than there are of XLA's own, and than there are other texts in a report (names of threads, mostly).
 _PADDING, _PADDING_AGAIN = 11_000, 2_000
 _MADE = "backend_compile_duration"
 
@@ -181,7 +181,7 @@ def _pad_after_compiles(domain: Domain) -> None:
         return
     from jax import monitoring
 
-    def made(event: str, duration_s: float, **_: Any) -> None:
+    def made(event: str, duration_secs: float, **_: Any) -> None:
         if event.endswith(_MADE):
             domain.pad_again(_PADDING_AGAIN)
 

@@ -151,12 +151,12 @@ class Domain:
     def pad(self, count: int) -> None:
         """Register strings before XLA registers its own, each named after its handle.
 
-        The importer of nsys 2025.3 gives up all events of a process at the first payload that it can't resolve.
-        XLA's ranges hold in theirs the handles of strings (the operation, its source lines, what it calls), and
-        the importer resolves one of the three twice: the second time it takes for a handle what is already the
-        number of a text in the report. Such numbers begin at 1, as handles do. So all is well where the handles
-        up to there are in use; and where a handle is known by its name, what it stood for can be told (see
-        timeline/nsight_payloads.py).
+        The importer of nsys 2025.3 gives up all events of a process at the first payload that it can't
+        resolve. XLA's ranges hold in theirs the handles of strings (the operation, its source lines, what it
+        calls), and the importer resolves one of the three twice: the second time it takes for a handle what
+        is already the number of a text in the report. Such numbers begin at 1, as handles do. So all is well
+        where the handles up to there are in use; and where a handle is known by its name, what it stood for
+        can be told (see timeline/nsight_payloads.py).
         """
         handle = self._tool.register(self._domain, PADDING.encode()) or 0
         for number in range(handle + 1, handle + count):

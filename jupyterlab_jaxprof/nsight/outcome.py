@@ -22,6 +22,8 @@ from .ran import Ran
 
 _MOST_WARNINGS = 5
 _LITTLE_BYTES = 16 * 1024 * 1024
+#: What nsys warns of; of 'Error {' the lines that follow are for its makers, and the report has it in words.
+_WARNS = re.compile(r"(warning\b|error\b(?! status))(?!.*\{$)", re.IGNORECASE)
 _FULL = re.compile(r"no space left|disk (is )?full|disk quota", re.IGNORECASE)
 #: nvtx from 0.2.12 on asks functions of nsys that it has since 2024.
 _NVTX_ASKS, _NSYS_ANSWERS = (0, 2, 12), (2024,)
@@ -187,7 +189,7 @@ def nvtx_notices(version: str, installation: Installation) -> list[str]:
 def _notices(ran: Ran, installation: Installation) -> Iterator[str]:
     done = ran.done or {}
     yield from nvtx_notices(str(done.get("nvtx") or ""), installation)
-    warnings = [line for line in ran.said if re.match(r"warning\b|error\b(?! status)", line, re.IGNORECASE)]
+    warnings = [line for line in ran.said if _WARNS.match(line)]
     yield from (f"nsys said: {line[:300]}" for line in dict.fromkeys(warnings[:_MOST_WARNINGS]))
     if ran.left_behind:
         what = "a process" if ran.left_behind == 1 else f"{ran.left_behind} processes"

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from jupyterlab_jaxprof.environment.secrets import is_secret
+
 _NO_GRAPHS = "--xla_gpu_enable_command_buffer="
 #: What programs need to start and to find their libraries, and what JAX and CUDA read.
 _NEEDED = re.compile(
@@ -20,7 +22,6 @@ _NEEDED = re.compile(
     r"|CONDA_PREFIX|XDG_(CACHE|CONFIG|DATA|RUNTIME)_\w+|PYTHON\w+"
     r"|(CUDA|NVIDIA|NCCL|XLA|JAX|TF|OMP|MKL|OPENBLAS|NUMEXPR|KMP)_\w+"
 )
-_SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|PRIVATE", re.IGNORECASE)
 #: What a tool around the kernel has left there, and would confuse this one.
 _LEFT_BY_TOOLS = re.compile(
     r"LD_PRELOAD|NVTX_INJECTION\w*|CUDA_INJECTION\w*|QUADD_\w+|NSYS_\w+|USE_AGENT_API"
@@ -51,7 +52,7 @@ def divided(environ: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]
     first, later = dict[str, str](), dict[str, str]()
     for name, value in environ.items():
         if not _LEFT_BY_TOOLS.fullmatch(name):
-            needed = _NEEDED.fullmatch(name) and not _SECRET.search(name)
+            needed = _NEEDED.fullmatch(name) and not is_secret(name)
             (first if needed else later)[name] = value
     return first, later
 

@@ -16,6 +16,7 @@ from .model import (
     Collectives,
     Columns,
     Compiles,
+    Counters,
     DeviceOps,
     HostRanges,
     Numbers,
@@ -34,6 +35,7 @@ _TEXTS: dict[type[Columns], tuple[str, ...]] = {
     Steps: ("name",),
     Compiles: ("function",),
     AllocatorSamples: (),
+    Counters: ("name", "unit"),
     Collectives: ("kind",),
 }
 
@@ -156,6 +158,7 @@ def merge(timelines: Sequence[Timeline], problems: Sequence[str] = ()) -> Timeli
         steps=by_time(concatenate([part.steps for part in parts])),
         compiles=by_time(concatenate([part.compiles for part in parts])),
         allocator=by_time(concatenate([part.allocator for part in parts])),
+        counters=_merged_counters(parts),
         recorded_ns=(
             min(part.recorded_ns[0] for part in parts),
             max(part.recorded_ns[1] for part in parts),
@@ -165,6 +168,11 @@ def merge(timelines: Sequence[Timeline], problems: Sequence[str] = ()) -> Timeli
         dropped_events=sum(part.dropped_events for part in parts),
         versions=versions,
     )
+
+
+def _merged_counters(parts: Sequence[Timeline]) -> Counters | None:
+    tables = [part.counters for part in parts if part.counters is not None]
+    return by_time(concatenate(tables)) if tables else None
 
 
 def _processes(timeline: Timeline) -> int:
@@ -223,6 +231,7 @@ def _renumbered(
         compiles=table(timeline.compiles),
         allocator=table(timeline.allocator),
         collectives=table(timeline.collectives),
+        counters=None if timeline.counters is None else table(timeline.counters),
     )
 
 
@@ -239,5 +248,6 @@ def _shifted(timeline: Timeline, shift_ns: float) -> Timeline:
         steps=table(timeline.steps),
         compiles=table(timeline.compiles),
         allocator=table(timeline.allocator),
+        counters=None if timeline.counters is None else table(timeline.counters),
         recorded_ns=(timeline.recorded_ns[0] + shift_ns, timeline.recorded_ns[1] + shift_ns),
     )

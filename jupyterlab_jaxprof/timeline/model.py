@@ -180,6 +180,17 @@ class AllocatorSamples(Columns):
 
 
 @dataclass(frozen=True)
+class Counters(Columns):
+    """Samples of the devices' hardware counters (Nsight's GPU metrics), sorted by time."""
+
+    gpu: Numbers  # as the driver numbers them, from 0
+    name: Numbers  # text: `SMs Active`
+    unit: Numbers  # text: `percent`, `MHz`
+    time_ns: Floats
+    value: Floats
+
+
+@dataclass(frozen=True)
 class Collectives(Columns):
     """Operations between devices: one row for each device that took part."""
 
@@ -249,6 +260,7 @@ class Timeline:
     allocator: AllocatorSamples
     collectives: Collectives
     recorded_ns: tuple[float, float]  # when recording began and ended, as far as known
+    counters: Counters | None = None
     blind: frozenset[str] = frozenset()
     notices: tuple[str, ...] = ()
     dropped_events: int = 0

@@ -6,10 +6,13 @@ Needs neither jax nor XProf: reports are read where only they are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
+
+from jupyterlab_jaxprof.environment.secrets import is_secret
 
 from .build import Texts, columns, empty
 from .model import (
@@ -24,6 +27,7 @@ from .model import (
     Timeline,
 )
 from .nsight_activity import Activity, Calls, read_activity, read_calls
+from .nsight_counters import read_counters
 from .nsight_database import KNOWN_SCHEMA, Database, whole_number
 from .nsight_hlo import HloTexts
 from .nsight_host import find_compiles, find_steps, host_ranges, merged
@@ -77,6 +81,7 @@ class _Reader:
         steps, others = find_steps(nvtx, texts)
         ranges, threads = host_ranges(merged(others, system), self._places.all_threads(), texts)
         whole = self._judge(nvtx, duration)
+        counters = read_counters(database, texts)
         return Timeline(
             source=Source.NSIGHT,
             files=(self._file(whole),),
@@ -90,6 +95,7 @@ class _Reader:
             compiles=_whole(find_compiles(nvtx, texts), duration if not whole else None),
             allocator=empty(AllocatorSamples),
             collectives=find_collectives(ops, texts),
+            counters=counters,
             texts=texts.all(),
             recorded_ns=self._recorded(duration, [activity, calls, nvtx, system]),
             blind=self._blind(activity, calls, nvtx, domains),
@@ -184,6 +190,7 @@ class _Reader:
                 f"{self._shown} was exported by a newer Nsight Systems (schema {schema[0]}; known here is "
                 f"{KNOWN_SCHEMA[0]}): what has changed since is not read."
             )
+        self._notices += _secrets(self._shown, self._strings.values())
         failed = self._import_failed()
         if failed:
             # What was open when the events broke off is ended where recording did.
@@ -191,7 +198,8 @@ class _Reader:
             self._notices.append(
                 f"{self._shown} is incomplete: Nsight Systems could not process all recorded events"
                 + (f", and {unended} NVTX ranges have no end of their own" if unended else "")
-                + ". Record it again; versions of nsys and of the nvtx package that fit each other help."
+                + ". nsys 2025.3 fails so, now and then, at what XLA's ranges tell of their source. Record "
+                "it again, or with another version of nsys."
             )
         return not failed
 
@@ -215,6 +223,25 @@ class _Reader:
         if _hides_graphs(activity, calls, self._texts.all()):
             blind.add("graphs")
         return frozenset(blind)
+
+
+def _secrets(shown: Path, texts: Iterable[str]) -> list[str]:
+    """Say which secrets a report may hold: nsys keeps the environment of all processes that it can look at.
+
+    Seen with 2025.3, as root: that of the shell and of the notebook's kernel too. In a text, a null follows
+    each variable.
+    """
+    variables = {
+        variable.partition("=")[0] for text in texts if "\0" in text for variable in text.split("\0")
+    }
+    names = sorted(name for name in variables if re.fullmatch(r"\w+", name) and is_secret(name))
+    if not names:
+        return []
+    listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    return [
+        f"{shown} holds environment variables that may be secrets ({listed}): nsys has recorded those of "
+        "other processes too. Don't hand it on."
+    ]
 
 
 def _hides_graphs(activity: Activity, calls: Calls, texts: Sequence[str]) -> bool:

@@ -133,7 +133,8 @@ def source_line(text: str, scope: str) -> str:
         return ""
     depths = [len(frame["depth"]) for frame in found] + [0]
     leaves = [
-        frame for frame, depth, next_depth in zip(found, depths, depths[1:], strict=False)
+        frame
+        for frame, depth, next_depth in zip(found, depths, depths[1:], strict=False)
         if frame["scope"] or next_depth <= depth
     ]
     own = [frame for frame in leaves if frame["scope"] and f"/{scope}".endswith(f"/{frame['scope']}")]

@@ -164,8 +164,10 @@ def _thunks_of_updates(
         nodes, first, which = np.unique(activity.node[graph], return_index=True, return_inverse=True)
         kernels = [all_texts[number] for number in activity.name[graph[first]].tolist()]
         own = np.unique(call[graph][call[graph] >= 0])
-        for launch in own[updates.counts(own) == len(nodes)][:_TRIED_UPDATES].tolist():
-            setting = updates.before(launch)
+        for launch in own[:_TRIED_UPDATES].tolist():
+            setting = updates.of_nodes(launch, nodes)
+            if setting is None:
+                continue
             module, setters = xla.at(calls.thread[setting].astype(np.int64), calls.start[setting])
             if all(
                 _fits(xla, int(one), int(within), kernel, hlo)

@@ -27,7 +27,7 @@ _HEADER_BYTES, _PAYLOAD_BYTES = 32, 24
 
 
 def read_sources(database: Database, strings: Mapping[int, str]) -> dict[str, str]:
-    """Give the text of the source of operations, by their number (`unique_hlo_op_id`); those that are told."""
+    """Give the text of the source of each operation that has one, by its number (`unique_hlo_op_id`)."""
     table, schemas = database.table("NVTX_EVENTS"), database.table("NVTX_PAYLOAD_SCHEMAS")
     if table is None or schemas is None:
         return {}

@@ -242,7 +242,8 @@ def publish(
         incomplete = not all(file.complete for file in examined.timeline.files)
         if incomplete:
             outcome.worsen(Status.PARTIAL, "A part of the trace can't be read; what is told is of the rest.")
-        outcome.notices += examined.notices
+        # The draft's directory will soon have another name
+        outcome.notices += [one.replace(f"{draft.directory}/", "") for one in examined.notices]
     return draft.publish(
         status=outcome.status,
         reason=outcome.reason,

@@ -1,12 +1,12 @@
 """Nsight exports become timelines: totals as `nsys stats` has them, and each kernel's HLO operation.
 
-`nsys_cold` is four steps that compile within the recording, so that XLA's graph is made in it as well; of
-`nsys_import_error` and `nsys_two_processes` nsys itself could not process all events.
+`nsys_cold` is four steps that compile within the recording, so that XLA's graph is made in it as well;
+`nsys_child_graphs` is of `%%nsys` itself; of `nsys_import_error` and `nsys_two_processes` nsys itself could not
+process all events.
 """
 
 from __future__ import annotations
 
-import csv
 import subprocess
 import sys
 from collections import Counter, defaultdict
@@ -19,6 +19,7 @@ import pytest
 
 from jupyterlab_jaxprof.timeline.model import CopyKind, HostMemory, OpKind, Phase, RangeKind, Steps, Timeline
 from jupyterlab_jaxprof.timeline.nsight import read_export
+from tests.support import nsys_stats
 from tests.support.captures import DATA, unpacked
 
 STATS = sorted(path.name.removesuffix(".stats.csv") for path in DATA.glob("nsys_*.stats.csv"))
@@ -31,42 +32,12 @@ def timeline(name: str) -> Timeline:
 
 def tables(name: str) -> dict[str, list[dict[str, str]]]:
     """What `nsys stats` said, by the name of its report; a report that it skipped has no rows."""
-    found: dict[str, list[dict[str, str]]] = {}
-    block: list[str] = []
-    for line in [*(DATA / f"{name}.stats.csv").read_text().splitlines(), "Processing end"]:
-        if line.startswith("Processing "):
-            if block:
-                body = [row for row in block[1:] if row and not row.startswith("SKIPPED")]
-                found[Path(block[0].split("[")[-1].split("]")[0]).stem] = list(csv.DictReader(body))
-            block = []
-        block.append(line)
-    return found
-
-
-def summed(names: list[str], durations: np.ndarray) -> dict[str, tuple[int, int]]:
-    """Count and total by name."""
-    counts, totals = Counter[str](), defaultdict[str, float](float)
-    for name, duration in zip(names, durations.tolist(), strict=True):
-        counts[name] += 1
-        totals[name] += duration
-    return {name: (counts[name], round(totals[name])) for name in counts}
+    return nsys_stats.tables((DATA / f"{name}.stats.csv").read_text())
 
 
 @pytest.mark.parametrize("name", STATS)
 def test_totals_are_those_of_nsys_stats_to_the_nanosecond(name: str) -> None:
-    read, stats = timeline(name), tables(name)
-    ops = read.ops
-    for kinds, report, label, count in (
-        ((OpKind.KERNEL,), "cuda_gpu_kern_sum", "Name", "Instances"),
-        ((OpKind.COPY, OpKind.SET), "cuda_gpu_mem_time_sum", "Operation", "Count"),
-    ):
-        chosen = ops.take(np.isin(ops.kind, kinds))
-        expected = {row[label]: (int(row[count]), int(row["Total Time (ns)"])) for row in stats[report]}
-        assert summed([read.text(number) for number in chosen.name], chosen.duration_ns) == expected
-    called = summed([read.text(number) for number in read.calls.name], read.calls.duration_ns)
-    assert called == {
-        row["Name"]: (int(row["Num Calls"]), int(row["Total Time (ns)"])) for row in stats["cuda_api_sum"]
-    }
+    nsys_stats.assert_equal(timeline(name), tables(name))
 
 
 def test_bytes_are_those_of_nsys_stats() -> None:
@@ -154,9 +125,24 @@ def test_kernels_in_a_graph_made_before_the_recording_are_named_by_xla() -> None
     assert found["nvjet_sm90_tst_128x256_64x4_2x1_v_bz_coopA_NTN"] == ("command_buffer_1", "", "")
 
 
+def test_what_a_library_launches_in_a_graph_belongs_to_the_operations_that_called_it() -> None:
+    """Each product of cuBLAS is a graph in the step's graph, which was made before recording."""
+    read = timeline("nsys_child_graphs")
+    ops = read.ops.take((read.ops.graph > 0) & (read.ops.kind == OpKind.KERNEL))
+    layers = Counter(
+        (read.text(scope), read.text(name).startswith("sm90_xmma_gemm"))
+        for name, scope in zip(ops.name, ops.scope, strict=True)
+    )
+    for layer in range(8):
+        assert layers[f"jit(big_step)/layer_{layer}/dot_general", True] == 5  # one a step
+        assert layers[f"jit(big_step)/layer_{layer}/tanh", False] == 5
+    assert layers["jit(big_step)/dot_general", True] == 5
+    assert sum(layers.values()) == 5 * 21
+
+
 def test_launches_outside_graphs_belong_to_the_range_around_them() -> None:
     read = timeline("nsys_eager")
-    by_scope = summed([read.text(scope) for scope in read.ops.scope], read.ops.duration_ns)
+    by_scope = nsys_stats.summed([read.text(scope) for scope in read.ops.scope], read.ops.duration_ns)
     assert by_scope["jit(add)/add"] == (100, 125472)
     assert by_scope["jit(sqrt)/sqrt"] == (100, 119902)
     modules = Counter(read.text(module) for module in read.ops.module)

@@ -118,10 +118,20 @@ export interface ITableRow {
   /** Fractions of 1. */
   share_device?: Maybe<number>;
   share_wall?: Maybe<number>;
+  /** Of counters: what `mean` and `max` are in. */
+  unit?: Maybe<string>;
+  mean?: Maybe<number>;
+  max?: Maybe<number>;
 }
 
 export type TableName =
-  'kernels' | 'hlo_ops' | 'copies' | 'annotations' | 'calls' | 'modules';
+  | 'kernels'
+  | 'hlo_ops'
+  | 'copies'
+  | 'annotations'
+  | 'calls'
+  | 'modules'
+  | 'counters';
 
 /** Milliseconds of several runs. */
 export interface ISamples {
