@@ -1,8 +1,8 @@
 """Nsight exports become timelines: totals as `nsys stats` has them, and each kernel's HLO operation.
 
 `nsys_cold` is four steps that compile within the recording, so that XLA's graph is made in it as well;
-`nsys_child_graphs` is of `%%nsys` itself; of `nsys_import_error` and `nsys_two_processes` nsys could not process
-all events.
+`nsys_child_graphs` is of `%%nsys` itself. Of `nsys_import_error` and `nsys_two_processes` nsys could
+not process all events.
 """
 
 from __future__ import annotations
