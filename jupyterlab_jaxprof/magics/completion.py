@@ -22,6 +22,7 @@ IDENTIFIER = "jupyterlab_jaxprof"
 _LINE = re.compile(r"\s*(?:[^\s%=][^%=]*=\s*)?(%{1,2})(\w+)[ \t]+(.*)", re.DOTALL)
 #: A word, or the one that is begun: a quote that is still open keeps its blanks.
 _WORD = re.compile(r"""(?:[^\s"']|"[^"]*"|'[^']*')+(?:"[^"]*|'[^']*)?|"[^"]*|'[^']*""")
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 _CAPTURES = 200
 _TIMINGS = "time"
 
@@ -92,7 +93,8 @@ def place_of(before: str) -> Place | None:
 def _result(place: Place, found: Sequence[Suggestion]) -> SimpleMatcherResult:
     from IPython.core.completer import SimpleCompletion
 
-    completions = [SimpleCompletion(one.text, type=one.about) for one in found]
+    # Front ends show the type beside the text: IPython in a terminal, JupyterLab where it would wrap at blanks.
+    completions = [SimpleCompletion(one.text, type=one.about.replace(" ", _NO_BREAK)) for one in found]
     return {
         "completions": completions,
         "matched_fragment": place.begun,

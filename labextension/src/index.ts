@@ -3,6 +3,7 @@ import { cardPlugin } from './plugins/card';
 import { importingPlugin } from './plugins/importing';
 import { livePlugin } from './plugins/live';
 import { missingPlugin } from './plugins/missing';
+import { runPlugin } from './plugins/run';
 import { serverPlugin } from './plugins/server';
 import { storePlugin } from './plugins/store';
 import { viewersPlugin } from './plugins/viewers';
@@ -15,5 +16,6 @@ export default [
   livePlugin,
   importingPlugin,
   storePlugin,
-  missingPlugin
+  missingPlugin,
+  runPlugin
 ];

@@ -126,6 +126,10 @@ export class Client {
     await this.request('DELETE', ['imports', id], {});
   }
 
+  async storeSettings(options?: IRequestOptions): Promise<IStoreSettings> {
+    return this.json<IStoreSettings>('GET', ['settings'], { options });
+  }
+
   /** Change settings that the store keeps. */
   async putSettings(
     changes: IStoreSettings['settings']

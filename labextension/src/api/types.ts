@@ -180,7 +180,7 @@ export interface IUploadedFile {
 }
 
 export interface IStoreSettings {
-  settings: { size_limit?: string };
+  settings: { size_limit?: string; defaults?: Record<string, string> };
   problem: string | null;
 }
 

@@ -11,6 +11,7 @@ import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import type { Server } from '../api/server';
 import { CAPTURES_EVENT } from '../api/types';
 import { usesMagics, withLine } from '../magics';
+import { measuredCells } from '../run/measure';
 import { Actions } from '../sidebar/actions';
 import { CapturesModel } from '../sidebar/model';
 import { CapturesPanel } from '../sidebar/panel';
@@ -81,7 +82,8 @@ function followChanges(app: JupyterFrontEnd, model: CapturesModel): void {
   });
   // The stream of events may be away (a proxy, a laptop that slept): these need no server to tell.
   NotebookActions.executed.connect((_, { cell }) => {
-    if (usesMagics(cell.model.sharedModel.getSource())) {
+    const source = cell.model.sharedModel.getSource();
+    if (usesMagics(source) || measuredCells.has(cell)) {
       model.notify();
     }
   });
