@@ -93,7 +93,7 @@ def place_of(before: str) -> Place | None:
 def _result(place: Place, found: Sequence[Suggestion]) -> SimpleMatcherResult:
     from IPython.core.completer import SimpleCompletion
 
-    # Front ends show the type beside the text: IPython in a terminal, JupyterLab where it would wrap at blanks.
+    # Front ends show the type beside the text: a terminal, and JupyterLab, where it would wrap at blanks.
     completions = [SimpleCompletion(one.text, type=one.about.replace(" ", _NO_BREAK)) for one in found]
     return {
         "completions": completions,
