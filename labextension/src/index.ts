@@ -3,6 +3,7 @@ import { cardPlugin } from './plugins/card';
 import { importingPlugin } from './plugins/importing';
 import { livePlugin } from './plugins/live';
 import { missingPlugin } from './plugins/missing';
+import { patternsPlugin } from './plugins/patterns';
 import { runPlugin } from './plugins/run';
 import { serverPlugin } from './plugins/server';
 import { storePlugin } from './plugins/store';
@@ -13,6 +14,7 @@ export default [
   capturesPlugin,
   viewersPlugin,
   cardPlugin,
+  patternsPlugin,
   livePlugin,
   importingPlugin,
   storePlugin,

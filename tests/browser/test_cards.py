@@ -231,3 +231,12 @@ def test_cards_ask_together(opened: Opened) -> None:
         expect(opened.card(f"gone {gone}")).to_contain_text("This capture is no longer in the store.")
     assert len(opened.asked) < len(GONE), "those that come into sight together share a request"
     assert max(address.count("%2C") for address in opened.asked) > 0
+
+
+def test_the_page_about_a_finding_opens_beside_the_notebook(opened: Opened) -> None:
+    card = opened.card("starved")
+    card.get_by_role("button", name="About this pattern").first.click()
+    page = opened.lab.page.locator(".jp-JaxProf-page:visible")
+    expect(page.get_by_role("heading", name="The host starves the device")).to_be_visible()
+    expect(card).to_be_visible()
+    save_screenshot(opened.lab, "card-page")

@@ -72,6 +72,22 @@ def test_list_pages_filters_and_searches(server: Server, publish: Publish):
     assert nothing["notebooks"] == page["notebooks"]
 
 
+def test_some_captures_are_asked_for_by_their_ids(server: Server, publish: Publish):
+    wanted, _, other = (publish(name, {"a.txt": b"x"}) for name in ("one", "two", "three"))
+    page = server.get_json(CAPTURES, params={"ids": f"{wanted.id},{NOBODY},{other.id}"})
+    assert [row["id"] for row in page["captures"]] == [other.id, wanted.id]
+    assert server.get_json(f"{CAPTURES}?ids=")["captures"] == []
+
+
+def test_the_page_about_a_finding(server: Server):
+    page = server.get_json("jaxprof/api/patterns/host-starves-device")["markdown"]
+    assert page.startswith("# The host starves the device")
+    assert ".md)" not in page
+    assert "no-such-thing" in message(server.get("jaxprof/api/patterns/no-such-thing"), 404)
+    for outside in ("..%2Fcards", "%2e%2e"):
+        message(server.get(f"jaxprof/api/patterns/{outside}"), 404)
+
+
 @pytest.mark.parametrize(
     "query", ["offset=-1", "limit=x", "limit=100000", "offset=1e3", "limit=９", "offset=" + "9" * 30]
 )

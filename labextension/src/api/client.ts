@@ -64,6 +64,16 @@ export class Client {
     return page.captures;
   }
 
+  /** The page of the documentation about a finding, as Markdown. */
+  async pattern(name: string): Promise<string> {
+    const page = await this.json<{ markdown: string }>(
+      'GET',
+      ['patterns', name],
+      {}
+    );
+    return page.markdown;
+  }
+
   async capture(id: string, options?: IRequestOptions): Promise<ICapture> {
     return this.json<ICapture>('GET', ['captures', id], { options });
   }

@@ -60,20 +60,19 @@ export class StoredStates {
     for (const id of ids) {
       this._wanted.add(id);
     }
-    if (this._wanted.size > 0) {
-      this._timer ??= setTimeout(() => {
-        this._timer = null;
-        void this._answer();
-      }, DELAY_MS);
+    if (this._wanted.size > 0 && !this._busy) {
+      this._busy = true;
+      setTimeout(() => void this._answer(), DELAY_MS);
     }
   }
 
-  /** Ask the server for all that are wanted, one request after the other. */
+  /** Ask the server for all that are wanted, one request after the other: an older answer must not come last. */
   private async _answer(): Promise<void> {
-    const wanted = [...this._wanted];
-    this._wanted.clear();
-    for (let from = 0; from < wanted.length; from += MAX_IDS) {
-      const ids = wanted.slice(from, from + MAX_IDS);
+    while (this._wanted.size > 0) {
+      const ids = [...this._wanted].slice(0, MAX_IDS);
+      for (const id of ids) {
+        this._wanted.delete(id);
+      }
       try {
         const rows = await this._server.client.capturesOf(ids, {
           background: true
@@ -86,6 +85,7 @@ export class StoredStates {
         }
       }
     }
+    this._busy = false;
   }
 
   private _tell(ids: string[], rows: ICaptureRow[]): void {
@@ -116,5 +116,5 @@ export class StoredStates {
 
   private readonly _watched = new Map<string, IWatched>();
   private readonly _wanted = new Set<string>();
-  private _timer: ReturnType<typeof setTimeout> | null = null;
+  private _busy = false;
 }

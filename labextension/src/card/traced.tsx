@@ -60,7 +60,38 @@ export function Traced(props: {
       <Devices devices={timeline?.devices ?? []} />
       {summary.steps && <Slowest steps={summary.steps} />}
       <TopTables summary={summary} />
+      <NsysReport record={record} />
     </>
+  );
+}
+
+/** How to open the report of Nsight Systems, where there is one. */
+function NsysReport(props: {
+  record: ICaptureRecord;
+}): React.JSX.Element | null {
+  const { files, environment } = props.record;
+  const trans = useTrans();
+  const report = files.find(({ path }) => path.endsWith('.nsys-rep'));
+  if (!report) {
+    return null;
+  }
+  const { nsys } = environment;
+  const version = typeof nsys === 'string' && /\d{4}\.\d+/.exec(nsys)?.[0];
+  return (
+    <Remark
+      text={
+        version
+          ? trans.__(
+              'To look at every event, download %1 and open it in nsys-ui (version %2 or newer): File, Open.',
+              report.path,
+              version
+            )
+          : trans.__(
+              'To look at every event, download %1 and open it in nsys-ui: File, Open.',
+              report.path
+            )
+      }
+    />
   );
 }
 
