@@ -30,14 +30,11 @@ from typing import Any
 
 from jupyterlab_jaxprof.nsight.errors import described
 from jupyterlab_jaxprof.nsight.nvtx import Domain, NotAttached, package_version
+from jupyterlab_jaxprof.nsight.padding import pad, pad_after_compiles
 from jupyterlab_jaxprof.nsight.shown import Shown, show_through
 
 #: What nsys is told to wait for: this range in this domain.
 DOMAIN, CAPTURE = "jaxprof", "capture"
-#: Strings that are registered before XLA's, and after each program that it makes while nsys records: more
-#: than there are of XLA's own, and than there are other texts in a report (names of threads, mostly).
-_PADDING, _PADDING_AGAIN = 11_000, 2_000
-_MADE = "backend_compile_duration"
 
 
 class Teller:
@@ -171,21 +168,8 @@ def _domain(gpus: bool) -> Domain | NotAttached:
     except NotAttached as error:
         return error
     if gpus:
-        domain.pad(_PADDING)
+        pad(domain)
     return domain
-
-
-def _pad_after_compiles(domain: Domain) -> None:
-    """Register more strings after each program that XLA makes from now on."""
-    if "jax" not in sys.modules:
-        return
-    from jax import monitoring
-
-    def made(event: str, duration_secs: float, **_: Any) -> None:
-        if event.endswith(_MADE):
-            domain.pad_again(_PADDING_AGAIN)
-
-    monitoring.register_event_duration_secs_listener(made)
 
 
 def _record(
@@ -205,7 +189,7 @@ def _record(
     domain.push(CAPTURE)  # returns once nsys records
     teller.tell("capture")
     if spec["gpus"]:
-        _pad_after_compiles(domain)
+        pad_after_compiles(domain)
     try:
         value = _steps(spec, body, fence, teller, domain, shown)
     finally:

@@ -24,13 +24,14 @@ from jupyterlab_jaxprof.timing.variables import backend_has_started
 from jupyterlab_jaxprof.tracing import Outcome, Source, trace_environment
 from jupyterlab_jaxprof.tracing.interrupts import HeldInterrupts
 
-from .child import CAPTURE, DOMAIN
+from .child import CAPTURE
 from .gather import gather
 from .keeping import keep, publish_report
 from .launch_flags import start_flags
 from .launched import Launch
 from .nvtx import Domain, NotAttached, package_version
 from .outcome import FULL_DISK, is_full, nvtx_notices, quoted
+from .padding import pad_after_compiles
 
 #: nsys has hung for minutes where it was asked for a GPU's counters that it can't have.
 START_TIMEOUT_S = 60.0
@@ -57,7 +58,8 @@ class Recording:
     """One recording of this kernel, in the directory of a draft. At most one is `Recording.running`."""
 
     running: Recording | None = None
-    _domain: Domain | None = None
+    _pads = False
+    """Whether what XLA makes while nsys records is followed already."""
 
     def __init__(self, draft: Draft, launch: Launch, *, until: str) -> None:
         """`until` says what ends it, in the user's words."""
@@ -68,6 +70,7 @@ class Recording:
         """Whether a Ctrl-C was held back while it was started or written."""
         self._launch = launch
         self._installation = _installation(launch)
+        self._domain = _domain(launch)
         self._work = draft.directory / "work"
 
     @property
@@ -99,13 +102,6 @@ class Recording:
         Recording.running = self
 
     def _start(self, *, metrics: bool, sample: bool) -> None:
-        try:
-            domain = Recording._domain = Recording._domain or Domain(DOMAIN)
-        except NotAttached as error:
-            raise RecordingError(
-                f"nsys did not attach to this kernel ({error}). Restart it; should that not help, install "
-                "Nsight Systems anew."
-            ) from None
         self._check_session()
         self._work.mkdir(mode=0o700)
         for left in self._launch.temporary.glob("nsys-report-*"):  # of a recording that failed
@@ -115,18 +111,18 @@ class Recording:
         status, said = self._ask("start", *flags, timeout_s=START_TIMEOUT_S)
         if status != 0:
             raise RecordingError(_refused(status, said, metrics=metrics))
-        domain.push(CAPTURE)
+        if "cuda" in self._launch.trace and not Recording._pads:
+            Recording._pads = pad_after_compiles(self._domain, while_=lambda: Recording.running is not None)
+        self._domain.push(CAPTURE)
 
     @contextmanager
     def range(self, name: str) -> Generator[None]:
         """Mark what runs within as a range of the report."""
-        domain = Recording._domain
-        assert domain is not None
-        domain.push(name)
+        self._domain.push(name)
         try:
             yield
         finally:
-            domain.pop()
+            self._domain.pop()
 
     def finish(self, outcome: Outcome, source: Source, *, say: Callable[[str], None]) -> Record | None:
         """Stop, gather, diagnose and publish; None where nsys left no report (`outcome` says why).
@@ -168,8 +164,7 @@ class Recording:
 
     def _stop(self, outcome: Outcome) -> list[str]:
         """Stop to record; gives what nsys said."""
-        assert Recording._domain is not None
-        Recording._domain.pop()
+        self._domain.pop()
         try:
             self._check_session()
         except RecordingError as error:
@@ -249,6 +244,15 @@ def _installation(launch: Launch) -> Installation:
             f"{launch.nsys}, which has started this kernel, is not there any more: restart the kernel."
         )
     return same[0]
+
+
+def _domain(launch: Launch) -> Domain:
+    if isinstance(launch.domain, NotAttached):
+        raise RecordingError(
+            f"nsys did not attach to this kernel ({launch.domain}). Restart it; should that not help, "
+            "install Nsight Systems anew."
+        )
+    return launch.domain
 
 
 def _environment() -> dict[str, Any]:

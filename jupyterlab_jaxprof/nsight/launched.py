@@ -21,6 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from jupyterlab_jaxprof.nsight.child import DOMAIN
+from jupyterlab_jaxprof.nsight.nvtx import Domain, NotAttached
+from jupyterlab_jaxprof.nsight.padding import pad
+
 #: Why this kernel does not run under nsys although it should; a sentence.
 PROBLEM = "JAXPROF_NSYS_PROBLEM"
 #: Files that nsys writes outside of its temporary directory, and forgets when it is killed.
@@ -39,6 +43,8 @@ class Launch:
     temporary: Path
     environment: Mapping[str, str]
     """What nsys's commands are started with: nsys writes that into its reports."""
+    domain: Domain | NotAttached
+    """That of our ranges, or why there is none."""
 
 
 _launch: Launch | None = None
@@ -99,4 +105,16 @@ def _begin(spec: Mapping[str, Any]) -> None:
         trace=tuple(spec["trace"].split(",")),
         temporary=Path(spec["temporary"]),
         environment=spec["tools_environment"],
+        domain=_domain(spec["trace"].split(",")),
     )
+
+
+def _domain(traced: Sequence[str]) -> Domain | NotAttached:
+    """Give the domain of our ranges, prepared before anything can load XLA."""
+    try:
+        domain = Domain(DOMAIN)
+    except NotAttached as error:
+        return error
+    if "cuda" in traced:
+        pad(domain)
+    return domain
