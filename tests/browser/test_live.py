@@ -99,7 +99,7 @@ def test_the_strip_asks_only_while_it_is_on_and_in_sight(lab: Lab, server: Serve
     expect(strip).to_have_count(0)
     assert not asked
     lab.command("Show What the Kernel Uses")
-    expect(strip).to_contain_text("Process, on all CPU cores", timeout=PATIENCE_MS)
+    expect(strip).to_contain_text("Process (all cores)", timeout=PATIENCE_MS)
     expect(strip).to_contain_text("MB of")
     lab.command("Show What the Kernel Uses")
     expect(strip).to_have_count(0)

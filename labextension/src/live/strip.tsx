@@ -176,7 +176,7 @@ function Line(props: {
 }): React.JSX.Element {
   const { series, paused, trans } = props;
   const { use, own } = series;
-  const name = series.name || trans.__('Process, on all CPU cores');
+  const name = series.name || trans.__('Process (all cores)');
   const size = trans.__(
     '%1 of %2',
     formatBytes(use.memory_bytes),
