@@ -47,7 +47,8 @@ def test_every_kernel_of_a_cell_is_counted(notebook):
     assert kernels_of(record) >= 3 * PRODUCTS, record.summary["tables"]["kernels"]
     assert record.summary["steps"]["count"] == 3
     assert record.summary["timeline"]["busy_share"] > 0.5
-    assert any("dot_general" in str(row["scope"]) for row in record.summary["tables"]["hlo_ops"])
+    operations = record.summary["tables"]["hlo_ops"]
+    assert any("dot_general" in str(row["scope"]) for row in operations), operations
 
 
 def test_what_runs_between_start_and_stop_is_counted_to_its_end(notebook):
