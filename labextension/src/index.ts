@@ -1,5 +1,7 @@
+import { capturePlugin } from './plugins/capture';
 import { capturesPlugin } from './plugins/captures';
 import { cardPlugin } from './plugins/card';
+import { comparePlugin } from './plugins/compare';
 import { importingPlugin } from './plugins/importing';
 import { livePlugin } from './plugins/live';
 import { missingPlugin } from './plugins/missing';
@@ -12,6 +14,8 @@ import { viewersPlugin } from './plugins/viewers';
 export default [
   serverPlugin,
   capturesPlugin,
+  capturePlugin,
+  comparePlugin,
   viewersPlugin,
   cardPlugin,
   patternsPlugin,

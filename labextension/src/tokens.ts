@@ -3,6 +3,7 @@ import type React from 'react';
 
 import type { Server } from './api/server';
 import type { ViewerName } from './api/types';
+import type { Actions } from './sidebar/actions';
 import type { CapturesModel } from './sidebar/model';
 
 /** The server's half, as the plugins share it. */
@@ -15,6 +16,7 @@ export const IServer = new Token<Server>(
 export interface ICapturesSidebar {
   readonly node: HTMLElement;
   readonly model: CapturesModel;
+  readonly actions: Actions;
   readonly isVisible: boolean;
   /** Show a section between the header and the list. */
   addSection(section: React.ComponentType): void;

@@ -11,7 +11,7 @@ from jupyterlab_jaxprof import timeline
 from jupyterlab_jaxprof.captures import Record, Status, Store
 from jupyterlab_jaxprof.diagnosis import diagnose
 from tests.support.axe import violations
-from tests.support.browser import Lab
+from tests.support.browser import PATIENCE_MS, Lab
 from tests.support.servers import Server, unpacked
 
 pytestmark = pytest.mark.browser
@@ -50,9 +50,27 @@ def test_the_sidebar_and_the_page_of_xprof(lab: Lab, captures: list[Record], the
     lab.page.keyboard.press("Space")
     expect(lab.panel.get_by_text("vm.xplane.pb").first).to_be_visible()
     assert violations(lab.page, "#jaxprof-captures") == []
-    lab.row("diagnosed").dblclick()
+    lab.open_in_xprof(lab.row("diagnosed"))
     page = lab.page.locator(".jp-JaxProf-tab:visible iframe").element_handle().content_frame()
     assert page
     page.get_by_role("navigation", name="Tools").get_by_role("button", name="Overview").click()
     expect(page.get_by_role("heading", name="Key figures")).to_be_visible()
     assert violations(page, "#tools, #tables, #notice") == []
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_a_captures_tab_and_a_comparison(lab: Lab, captures: list[Record], theme: str) -> None:
+    lab.go()
+    lab.command(f"Use Theme: {theme}")
+    lab.show_panel()
+    lab.row("diagnosed").dblclick()
+    page = lab.page.locator(".jp-JaxProf-capture:visible")
+    for section in ("Code", "History", "Environment", "Files"):
+        page.get_by_role("tab", name=section).click()
+        expect(page.get_by_role("tabpanel", name=section)).not_to_contain_text("Loading")
+        assert violations(lab.page, ".jp-JaxProf-capture:not(.lm-mod-hidden)") == []
+    lab.row("failed").click(modifiers=["Shift"])
+    lab.menu(lab.row("failed"), "Compare")
+    comparison = lab.page.locator(".jp-JaxProf-compare:visible")
+    expect(comparison.locator(".jp-JaxProf-verdicts")).to_be_visible(timeout=PATIENCE_MS)
+    assert violations(lab.page, ".jp-JaxProf-compare") == []

@@ -76,7 +76,7 @@ def _downloads_are_whole(lab: Lab, server: Server) -> None:
 
 def _opens_in_xprof(lab: Lab) -> None:
     before = lab.page.evaluate(COUNT_STEPS)
-    lab.row(NAME).dblclick()
+    lab.open_in_xprof(lab.row(NAME))
     expect(lab.page.locator("#jp-main-dock-panel .lm-mod-current .lm-TabBar-tabLabel").last).to_have_text(
         NAME
     )

@@ -56,7 +56,7 @@ def test_commands_of_the_palette(lab: Lab, server: Server, run: str) -> None:
 
 
 def test_a_tab_is_reloaded_and_follows_the_theme(lab: Lab, server: Server, run: str) -> None:
-    open_panel(lab).dblclick()
+    lab.open_in_xprof(open_panel(lab))
     assert lab.trace_events()
     page = lab.page.locator(".jp-JaxProf-tab:visible").frame_locator("iframe")
     expect(page.locator("body")).to_have_css("background-color", LIGHT)
@@ -80,7 +80,7 @@ def test_in_browser_tabs_if_so_set(browser: Browser, server: Server, run: str) -
     with lab_page(browser, server) as lab:
         row = open_panel(lab)
         with lab.page.context.expect_page() as opened:
-            row.dblclick()
+            lab.open_in_xprof(row)
         assert opened.value.url.startswith(f"{server.url}jaxprof/xprof?run={run.split('/')[0]}")
         assert NAME not in lab.tabs
     setting.unlink()

@@ -131,6 +131,11 @@ class Lab:
         row.get_by_role("button", name="More actions").click()
         self.page.locator(".lm-Menu-item").filter(has_text=item).first.click()
 
+    def open_in_xprof(self, row: Locator) -> None:
+        """Open a row's capture in XProf, by the keyboard."""
+        row.focus()
+        self.page.keyboard.press("Control+Enter")
+
     def command(self, label: str) -> None:
         """Choose a command from the palette."""
         self.page.locator("#jp-main-statusbar").click()  # the keys of a frame stay in it

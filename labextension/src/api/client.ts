@@ -1,6 +1,8 @@
 import { ServerConnection } from '@jupyterlab/services';
 
+import type { IHistory, ISideBySide } from './compare';
 import { problemOfError, problemOfResponse } from './problem';
+import type { IStoredRecord } from './record';
 import type {
   CaptureChanges,
   ICapture,
@@ -76,6 +78,27 @@ export class Client {
 
   async capture(id: string, options?: IRequestOptions): Promise<ICapture> {
     return this.json<ICapture>('GET', ['captures', id], { options });
+  }
+
+  /** The same, with all that its record tells. */
+  async record(id: string, options?: IRequestOptions): Promise<IStoredRecord> {
+    return this.json<IStoredRecord>('GET', ['captures', id], { options });
+  }
+
+  /** The captures of the same cell. */
+  async history(id: string, options?: IRequestOptions): Promise<IHistory> {
+    return this.json<IHistory>('GET', ['captures', id, 'history'], { options });
+  }
+
+  /** Captures side by side, each against the first. */
+  async compare(
+    ids: readonly string[],
+    options?: IRequestOptions
+  ): Promise<ISideBySide> {
+    return this.json<ISideBySide>('GET', ['compare'], {
+      search: { id: ids },
+      options
+    });
   }
 
   async update(id: string, changes: CaptureChanges): Promise<void> {
@@ -167,8 +190,10 @@ export class Client {
   ): Promise<Response> {
     const query = new URLSearchParams();
     for (const [key, value] of Object.entries(search)) {
-      if (value) {
-        query.set(key, value);
+      for (const one of [value].flat()) {
+        if (one) {
+          query.append(key, one);
+        }
       }
     }
     if (options?.background) {
@@ -194,7 +219,7 @@ export class Client {
 }
 
 interface IRequestDetails {
-  search?: Record<string, string>;
+  search?: Record<string, string | readonly string[]>;
   body?: object | Blob;
   options?: IRequestOptions | undefined;
 }

@@ -319,6 +319,8 @@ export interface IVariable {
 export interface IRecordSummary {
   headline?: Maybe<IRecordHeadline>;
   wall_ms?: Maybe<number>;
+  /** The file name (its last part) that the cell's lines are told of, and the line there of its first. */
+  place?: Maybe<{ file?: Maybe<string>; line?: Maybe<number> }>;
   steps?: Maybe<IRecordSteps>;
   timeline?: Maybe<IRecordTimeline>;
   tables?: Maybe<Partial<Record<TableName, Maybe<ITableRow[]>>>>;
@@ -409,4 +411,11 @@ export interface ICaptureRecord {
   directory?: string;
   /** False for one that went elsewhere than into the store; only a card tells. */
   in_store?: boolean;
+}
+
+/** A record as the server gives it. */
+export interface IStoredRecord extends ICaptureRecord {
+  size_bytes: number;
+  disk_bytes: number;
+  directory: string;
 }

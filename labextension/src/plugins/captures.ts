@@ -5,17 +5,16 @@ import type {
 import { ILabShell, ILayoutRestorer } from '@jupyterlab/application';
 import { ICommandPalette } from '@jupyterlab/apputils';
 import type { ICellModel } from '@jupyterlab/cells';
-import { INotebookTracker, NotebookActions } from '@jupyterlab/notebook';
+import { INotebookTracker } from '@jupyterlab/notebook';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
 import type { Server } from '../api/server';
-import { CAPTURES_EVENT } from '../api/types';
-import { usesMagics, withLine } from '../magics';
-import { measuredCells } from '../run/measure';
+import { withLine } from '../magics';
 import { Actions } from '../sidebar/actions';
 import { CapturesModel } from '../sidebar/model';
 import { CapturesPanel } from '../sidebar/panel';
 import { CommandIDs, ICapturesSidebar, IServer, OPEN_VIEWER } from '../tokens';
+import { followChanges } from './changes';
 import { addCaptureCommands, addPanelCommands } from './commands';
 
 /** The sidebar, its commands, and what makes it live. */
@@ -47,6 +46,7 @@ export const capturesPlugin: JupyterFrontEndPlugin<ICapturesSidebar> = {
       model,
       (viewer, run, another) =>
         void app.commands.execute(OPEN_VIEWER[viewer], { run, another }),
+      id => void app.commands.execute(CommandIDs.openCapture, { id }),
       trans
     );
     const panel = new CapturesPanel({
@@ -59,7 +59,9 @@ export const capturesPlugin: JupyterFrontEndPlugin<ICapturesSidebar> = {
     });
     app.shell.add(panel, 'left', { rank: 600, type: 'JaxProf' });
     restorer?.add(panel, panel.id);
-    followChanges(app, model);
+    followChanges(app, () => {
+      model.notify();
+    });
     // Whether there is a cell to put a line into.
     notebooks?.activeCellChanged.connect(() => {
       model.stateChanged.emit();
@@ -72,25 +74,6 @@ export const capturesPlugin: JupyterFrontEndPlugin<ICapturesSidebar> = {
     return panel;
   }
 };
-
-/** Refresh when the server says that the store has changed, or when it may have while nobody heard. */
-function followChanges(app: JupyterFrontEnd, model: CapturesModel): void {
-  app.serviceManager.events.stream.connect((_, event) => {
-    if (event.schema_id === CAPTURES_EVENT) {
-      model.notify();
-    }
-  });
-  // The stream of events may be away (a proxy, a laptop that slept): these need no server to tell.
-  NotebookActions.executed.connect((_, { cell }) => {
-    const source = cell.model.sharedModel.getSource();
-    if (usesMagics(source) || measuredCells.has(cell)) {
-      model.notify();
-    }
-  });
-  window.addEventListener('online', () => {
-    model.notify();
-  });
-}
 
 /** Give a function that puts a line above the code of the cell that is active when it is called; null without one. */
 function insertLine(

@@ -26,6 +26,8 @@ interface ICaptureCommand {
   fits?: (row: ICaptureRow) => boolean;
   /** Whether its key does what is next best where it does not fit. */
   hasFallback?: boolean;
+  /** What it does where several captures are selected; without that it is for one. */
+  runAll?: () => void | Promise<void>;
 }
 
 const inXprof = (row: ICaptureRow): boolean => row.xprof_run !== null;
@@ -138,6 +140,7 @@ function changingCommands(
       label: trans.__('Delete…'),
       icon: deleteIcon,
       run: row => actions.delete(row),
+      runAll: () => actions.deleteSelected(),
       fits: () => true
     }
   ];
@@ -155,21 +158,22 @@ export function addCaptureCommands(
     ...changingCommands(actions, trans)
   ];
   for (const command of commands) {
-    const { label, icon, run } = command;
+    const { label, icon, run, runAll } = command;
     const fits = command.fits ?? isReadable;
     const possible = (): boolean => {
       const row = model.selected;
-      return row !== undefined && fits(row);
+      return model.hasSeveral ? !!runAll : row !== undefined && fits(row);
     };
     app.commands.addCommand(command.id, {
       label: typeof label === 'string' ? label : () => label(model.selected),
       icon,
       isEnabled: () =>
-        possible() || (command.hasFallback === true && !!model.selected),
+        possible() ||
+        (command.hasFallback === true && !!model.selected && !model.hasSeveral),
       isVisible: possible,
       execute: () => {
         const row = model.selected;
-        return row && run(row);
+        return model.hasSeveral && runAll ? runAll() : row && run(row);
       }
     });
   }

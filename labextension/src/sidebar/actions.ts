@@ -18,7 +18,10 @@ import { formatBytes } from '../format';
 import type { CapturesModel } from './model';
 import { MAX_LISTED, Oldest } from './oldest';
 import { wordsOf } from './problem';
-import { toldTroubles, troublesOf } from './troubles';
+import { isReadable, toldTroubles, troublesOf } from './troubles';
+
+/** What has notes. */
+export type INoted = Pick<ICaptureRow, 'id' | 'notes'>;
 
 /** Open a viewer at a run. */
 export type OpenRun = (
@@ -32,20 +35,34 @@ export class Actions {
   constructor(
     readonly model: CapturesModel,
     private readonly _openRun: OpenRun,
+    private readonly _openCapture: (id: string) => void,
     private readonly _trans: TranslationBundle
   ) {}
+
+  /** Open the capture's own tab; one whose record can't be read shows its details, which say why. */
+  openCapture(row: ICaptureRow): void {
+    if (isReadable(row)) {
+      this._openCapture(row.id);
+    } else {
+      this._showDetails(row);
+    }
+  }
 
   /** Open the capture in XProf; one that XProf can't read shows its details instead, and says what is wrong. */
   open(row: ICaptureRow, another = false): void {
     if (row.xprof_run) {
       this._openRun('xprof', row.xprof_run, another);
     } else {
-      this.model.setDetailsOpen(true);
-      this.model.announce(
-        toldTroubles(troublesOf(row, this._trans)) ||
-          this._trans.__('Details of %1', row.name)
-      );
+      this._showDetails(row);
     }
+  }
+
+  private _showDetails(row: ICaptureRow): void {
+    this.model.setDetailsOpen(true);
+    this.model.announce(
+      toldTroubles(troublesOf(row, this._trans)) ||
+        this._trans.__('Details of %1', row.name)
+    );
   }
 
   openInTensorboard(row: ICaptureRow): void {
@@ -64,12 +81,12 @@ export class Actions {
     }
   }
 
-  downloadFile(row: ICaptureRow, path: string): void {
-    download(fileUrl(this.model.server.client.settings, row.id, path));
+  downloadFile({ id }: { id: string }, path: string): void {
+    download(fileUrl(this.model.server.client.settings, id, path));
   }
 
-  downloadArchive(row: ICaptureRow): void {
-    download(archiveUrl(this.model.server.client.settings, row.id));
+  downloadArchive({ id }: { id: string }): void {
+    download(archiveUrl(this.model.server.client.settings, id));
   }
 
   /** A name that won't do, an empty one too, is refused by the server with its reason. */
@@ -87,7 +104,7 @@ export class Actions {
   }
 
   /** Whether the notes are in the store now. */
-  async saveNotes(row: ICaptureRow, notes: string): Promise<boolean> {
+  async saveNotes(row: INoted, notes: string): Promise<boolean> {
     return (
       notes === row.notes ||
       this._update(row, { notes }, this._trans.__('Notes saved'))
@@ -110,6 +127,13 @@ export class Actions {
     }
   }
 
+  /** Delete all selected captures, after asking once. */
+  async deleteSelected(): Promise<void> {
+    const { selectedIds: ids, selectedRows: rows } = this.model;
+    const title = this._trans.__('Delete %1 captures?', ids.length);
+    await this._deleteListed(title, ids, rows.slice(0, MAX_LISTED), 0);
+  }
+
   /** Delete what the server names as the oldest captures that are not pinned. */
   async deleteOldest(over: IOverLimit): Promise<void> {
     const trans = this._trans;
@@ -128,16 +152,27 @@ export class Actions {
       this._tell(trans.__('Nothing was deleted.'), error);
       return;
     }
+    await this._deleteListed(title, over.ids, captures, over.bytes);
+  }
+
+  /** Ask, with a list of the first few, and delete them all. */
+  private async _deleteListed(
+    title: string,
+    ids: readonly string[],
+    captures: readonly ICaptureRow[],
+    excessBytes: number
+  ): Promise<void> {
+    const trans = this._trans;
     const body = React.createElement(Oldest, {
       captures,
-      count: over.ids.length,
-      excessBytes: over.bytes,
+      count: ids.length,
+      excessBytes,
       trans
     });
     if (await this._confirm(title, body)) {
       await this._delete(
-        over.ids,
-        trans._n('Deleted one capture', 'Deleted %1 captures', over.ids.length)
+        ids,
+        trans._n('Deleted one capture', 'Deleted %1 captures', ids.length)
       );
     }
   }
@@ -180,7 +215,7 @@ export class Actions {
   }
 
   private async _update(
-    row: ICaptureRow,
+    row: { id: string },
     changes: CaptureChanges,
     message: string
   ): Promise<boolean> {

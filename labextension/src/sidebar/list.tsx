@@ -4,7 +4,7 @@ import React, { useEffect, useLayoutEffect, useRef, useState } from 'react';
 import type { ICaptureRow } from '../api/types';
 import type { Actions } from './actions';
 import type { CapturesModel } from './model';
-import { CaptureRow } from './row';
+import { CaptureRow, type SelectHow } from './row';
 import type { RowWindow } from './window';
 
 /** The height of `.jp-JaxProf-row`, in CSS pixels. */
@@ -47,12 +47,13 @@ export function CaptureList(props: IListProps): React.JSX.Element {
       aria-label={trans.__('Captures, newest first')}
       aria-rowcount={rows.length}
       aria-busy={model.isLoading}
+      aria-multiselectable
       tabIndex={rows.length > 0 && selected < 0 ? 0 : -1}
       onKeyDown={event => {
         const target = keyTarget(event, selected, rows.length, view.height);
         if (target !== null) {
           event.preventDefault();
-          goTo(target);
+          goTo(target, event.shiftKey);
         } else if (handleRowKey(event, model)) {
           event.preventDefault();
         }
@@ -86,7 +87,7 @@ function Row(props: IListProps & { index: number }): React.JSX.Element {
       />
     );
   }
-  const selected = row.id === model.selectedId;
+  const current = row.id === model.selectedId;
   const onRename = (named: ICaptureRow, name: string | null): void => {
     model.stopRenaming();
     if (name !== null) {
@@ -99,18 +100,40 @@ function Row(props: IListProps & { index: number }): React.JSX.Element {
       index={index}
       top={top}
       now={now}
-      selected={selected}
+      selected={model.isSelected(row.id)}
+      current={current}
       renaming={row.id === model.renamingId}
       trans={trans}
-      onSelect={({ id }) => {
-        model.select(id);
+      onSelect={({ id }, how) => {
+        select(model, id, how);
       }}
       onOpen={opened => {
+        actions.openCapture(opened);
+      }}
+      onOpenXprof={opened => {
         actions.open(opened);
       }}
       onRename={onRename}
     />
   );
+}
+
+function select(model: CapturesModel, id: string, how: SelectHow): void {
+  switch (how) {
+    case 'only':
+      model.select(id);
+      break;
+    case 'toggle':
+      model.toggle(id);
+      break;
+    case 'range':
+      model.extendTo(id);
+      break;
+    case 'touch':
+      if (!model.isSelected(id)) {
+        model.select(id);
+      }
+  }
 }
 
 /** What to draw: the rows from `first` to `last`, and the selected one, which may hold the keyboard's focus. */
@@ -150,7 +173,7 @@ function keyTarget(
     : Math.min(Math.max(target, 0), length - 1);
 }
 
-/** Keys within a row: right and left walk over its buttons, the space bar shows the details. */
+/** Keys within a row: right and left walk over its buttons, the space bar shows the details or, with Ctrl, selects. */
 function handleRowKey(
   event: React.KeyboardEvent,
   model: CapturesModel
@@ -167,8 +190,18 @@ function handleRowKey(
       stops[Math.max(position - 1, 0)]?.focus();
       return true;
     case ' ':
+      if (target === row && (event.ctrlKey || event.metaKey)) {
+        model.toggle(row.dataset.id ?? '');
+        return true;
+      }
       if (target === row) {
         model.setDetailsOpen(!model.detailsOpen);
+        return true;
+      }
+      return false;
+    case 'Escape':
+      if (target === row && model.hasSeveral) {
+        model.select(row.dataset.id ?? null);
         return true;
       }
       return false;
@@ -208,8 +241,9 @@ function useView(grid: React.RefObject<HTMLDivElement>): IView {
 function useFocus(
   model: CapturesModel,
   grid: React.RefObject<HTMLDivElement>
-): (index: number) => void {
+): (index: number, extend?: boolean) => void {
   const wanted = useRef<number | null>(null);
+  const extending = useRef(false);
   const settle = (): void => {
     const node = grid.current;
     const row =
@@ -220,7 +254,7 @@ function useFocus(
     if (row) {
       wanted.current = null;
       model.focusWanted = true;
-      model.select(row.id);
+      select(model, row.id, extending.current ? 'range' : 'only');
     }
     if (model.focusWanted && model.selectedId !== null) {
       const index = model.rows.indexOf(model.selectedId);
@@ -235,8 +269,9 @@ function useFocus(
     }
   };
   useEffect(settle);
-  return index => {
+  return (index, extend = false) => {
     wanted.current = index;
+    extending.current = extend;
     if (grid.current) {
       reveal(grid.current, index);
     }

@@ -10,6 +10,7 @@ import type {
   ICaptureQuery,
   ICaptureRow
 } from '../api/types';
+import { Selection } from './selection';
 import { PAGE_ROWS, RowWindow } from './window';
 
 /** What is true of the whole store. */
@@ -74,10 +75,37 @@ export class CapturesModel extends VDomModel {
     return this._selectedId;
   }
 
+  /** All that are selected, the latest one among them; in the list's order where it has loaded them. */
+  get selectedIds(): readonly string[] {
+    const places = this._selection.ids.map(
+      id => [this._rows.indexOf(id), id] as const
+    );
+    return places.sort(([a], [b]) => a - b).map(([, id]) => id);
+  }
+
+  /** Those of the selected that are loaded. */
+  get selectedRows(): ICaptureRow[] {
+    return this.selectedIds
+      .map(id => this.row(id))
+      .filter(row => row !== undefined);
+  }
+
+  get hasSeveral(): boolean {
+    return this._selection.size > 1;
+  }
+
+  isSelected(id: string): boolean {
+    return this._selection.has(id);
+  }
+
+  /** The one that the keyboard is at. */
   get selected(): ICaptureRow | undefined {
-    return this._selectedId === null
-      ? undefined
-      : this._rows.get(this._rows.indexOf(this._selectedId));
+    return this._selectedId === null ? undefined : this.row(this._selectedId);
+  }
+
+  /** A capture's row, if it is loaded. */
+  row(id: string): ICaptureRow | undefined {
+    return this._rows.get(this._rows.indexOf(id));
   }
 
   /** The capture whose name is being edited. */
@@ -180,11 +208,35 @@ export class CapturesModel extends VDomModel {
     }
   }
 
+  /** Select this capture alone. */
   select(id: string | null): void {
-    if (id !== this._selectedId) {
+    if (id !== this._selectedId || this._selection.size > 1) {
       this._selectedId = id;
+      this._selection.only(id);
       this.stateChanged.emit();
     }
+  }
+
+  /** Take a capture into the selection, or out of it; it is the one that the keyboard is at in either case. */
+  toggle(id: string): void {
+    this._selection.toggle(id);
+    this._selectedId = id;
+    this.stateChanged.emit();
+  }
+
+  /** Select everything from where the selection began to this capture. */
+  extendTo(id: string): void {
+    const first = this._rows.indexOf(this._selection.anchor ?? id);
+    const last = this._rows.indexOf(id);
+    const from = first < 0 ? last : Math.min(first, last);
+    const count = first < 0 ? 1 : Math.abs(last - first) + 1;
+    const ids = Array.from(
+      { length: count },
+      (_, i) => this._rows.get(from + i)?.id
+    );
+    this._selection.replace(ids.filter(one => one !== undefined));
+    this._selectedId = id;
+    this.stateChanged.emit();
   }
 
   /** Give the keyboard to the selected row, as soon as it is drawn. */
@@ -195,6 +247,7 @@ export class CapturesModel extends VDomModel {
 
   startRenaming(id: string): void {
     this._selectedId = id;
+    this._selection.only(id);
     this._renamingId = id;
     this.stateChanged.emit();
   }
@@ -216,11 +269,11 @@ export class CapturesModel extends VDomModel {
   }
 
   /** Change a capture; the row shows it at once, and the old values again if the server refuses. */
-  async update(row: ICaptureRow, changes: CaptureChanges): Promise<void> {
-    this._rows.replace(row.id, changes);
+  async update({ id }: { id: string }, changes: CaptureChanges): Promise<void> {
+    this._rows.replace(id, changes);
     this.stateChanged.emit();
     try {
-      await this._client.update(row.id, changes);
+      await this._client.update(id, changes);
     } catch (error) {
       await this.refresh();
       throw error;
@@ -234,8 +287,10 @@ export class CapturesModel extends VDomModel {
       for (const id of ids) {
         await this._client.delete(id);
       }
+      this._selection.drop(ids);
       if (this._selectedId !== null && ids.includes(this._selectedId)) {
         this._selectedId = next;
+        this._selection.only(next);
         this.focusWanted = next !== null;
       }
     } finally {
@@ -314,6 +369,7 @@ export class CapturesModel extends VDomModel {
   private _loading = 0;
   private _visible = false;
   private _selectedId: string | null = null;
+  private readonly _selection = new Selection();
   private _renamingId: string | null = null;
   private _detailsOpen = false;
   private _announcement = '';

@@ -1,11 +1,10 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import React, { useEffect, useRef, useState } from 'react';
 
-import type { ICaptureRow } from '../api/types';
-import type { Actions } from './actions';
+import type { Actions, INoted } from './actions';
 
 interface INotesProps {
-  row: ICaptureRow;
+  row: INoted;
   actions: Actions;
   trans: TranslationBundle;
 }

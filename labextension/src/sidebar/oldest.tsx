@@ -7,7 +7,7 @@ import { formatAge, formatBytes } from '../format';
 /** How many captures are listed before they are deleted. */
 export const MAX_LISTED = 8;
 
-/** Which captures will be deleted; `count` of them, of which the first few are given. */
+/** Which captures will be deleted; `count` of them, of which the first few are given. No excess: the user chose them. */
 export function Oldest(props: {
   captures: readonly ICaptureRow[];
   count: number;
@@ -20,10 +20,12 @@ export function Oldest(props: {
   return (
     <div className="jp-JaxProf-oldest">
       <p>
-        {trans.__(
-          'The captures take %1 more than the limit. Pinned captures are kept. What is deleted is gone for good.',
-          formatBytes(excessBytes)
-        )}
+        {excessBytes > 0
+          ? trans.__(
+              'The captures take %1 more than the limit. Pinned captures are kept. What is deleted is gone for good.',
+              formatBytes(excessBytes)
+            )
+          : trans.__('Their files are deleted from the disk for good.')}
       </p>
       <ul>
         {captures.map(({ id, name, created, disk_bytes }) => (

@@ -51,6 +51,10 @@ export class CapturesPanel extends ReactWidget implements ICapturesSidebar {
     return this._options.model;
   }
 
+  get actions(): Actions {
+    return this._options.actions;
+  }
+
   addSection(section: React.ComponentType): void {
     this._sections.push(section);
     this.update();

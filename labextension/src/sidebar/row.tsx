@@ -1,6 +1,6 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { classes, ellipsesIcon, launchIcon } from '@jupyterlab/ui-components';
-import React from 'react';
+import React, { useRef } from 'react';
 
 import type { ICaptureRow } from '../api/types';
 import { baseName, formatAge, formatBytes, formatQuantity } from '../format';
@@ -14,12 +14,21 @@ export interface IRowProps {
   top: number;
   now: Date;
   selected: boolean;
+  /** The one that the keyboard is at. */
+  current: boolean;
   renaming: boolean;
   trans: TranslationBundle;
-  onSelect: (row: ICaptureRow) => void;
+  onSelect: (row: ICaptureRow, how: SelectHow) => void;
   onOpen: (row: ICaptureRow) => void;
+  onOpenXprof: (row: ICaptureRow) => void;
   onRename: (row: ICaptureRow, name: string | null) => void;
 }
+
+/**
+ * Alone; into the selection or out of it; or all from where the selection began. What is merely touched is selected
+ * alone if it isn't a part of the selection: the menu of what is, is the selection's.
+ */
+export type SelectHow = 'only' | 'toggle' | 'range' | 'touch';
 
 export function kindName(kind: string, trans: TranslationBundle): string {
   switch (kind) {
@@ -70,12 +79,14 @@ function labelOf(
 
 /** One capture: two lines of text, two numbers, and on hover or focus two buttons. */
 export function CaptureRow(props: IRowProps): React.JSX.Element {
-  const { row, index, top, now, selected, renaming, trans } = props;
+  const { row, index, top, now, selected, current, renaming, trans } = props;
   const created = new Date(row.created);
   const age = formatAge(created, now);
   const Icon = kindIcon(row.kind);
+  // A click says itself what it selects; the focus that it brings says nothing more.
+  const clicking = useRef(false);
   const select = (): void => {
-    props.onSelect(row);
+    props.onSelect(row, 'touch');
   };
   return (
     <div
@@ -90,9 +101,24 @@ export function CaptureRow(props: IRowProps): React.JSX.Element {
       aria-rowindex={index + 1}
       aria-selected={selected}
       aria-label={labelOf(row, age, trans)}
-      tabIndex={selected ? 0 : -1}
-      onMouseDown={select}
-      onFocus={select}
+      tabIndex={current ? 0 : -1}
+      onMouseDown={event => {
+        clicking.current = true;
+        if (event.button === 0 && isOfRow(event.target)) {
+          props.onSelect(row, howOf(event));
+        } else {
+          select();
+        }
+      }}
+      onFocus={() => {
+        if (!clicking.current) {
+          select();
+        }
+        clicking.current = false;
+      }}
+      onMouseUp={() => {
+        clicking.current = false;
+      }}
       onContextMenu={select}
       onDoubleClick={() => {
         if (!renaming) {
@@ -121,6 +147,19 @@ export function CaptureRow(props: IRowProps): React.JSX.Element {
       <RowButtons {...props} />
     </div>
   );
+}
+
+/** Whether a click there is one on the row: its buttons and its field are for themselves. */
+function isOfRow(target: EventTarget): boolean {
+  return target instanceof Element && !target.closest('button, input');
+}
+
+function howOf(event: React.MouseEvent): SelectHow {
+  return event.shiftKey
+    ? 'range'
+    : event.ctrlKey || event.metaKey
+      ? 'toggle'
+      : 'only';
 }
 
 function NameLine(props: {
@@ -215,7 +254,7 @@ function RowButtons(props: IRowProps): React.JSX.Element {
           title={trans.__('Open in XProf')}
           aria-label={trans.__('Open in XProf')}
           onClick={() => {
-            props.onOpen(row);
+            props.onOpenXprof(row);
           }}
         >
           <launchIcon.react tag="span" />

@@ -28,7 +28,7 @@ export function EmptyState(props: {
         <li>{trans.__('Run the cell. It runs once, as it always does.')}</li>
         <li>
           {trans.__(
-            'The trace appears here. Double-click it to read it in XProf.'
+            'The trace appears here. Double-click it to see what it says, and from there read it in XProf.'
           )}
         </li>
       </ol>

@@ -1,0 +1,118 @@
+import type { TranslationBundle } from '@jupyterlab/translation';
+import React from 'react';
+
+import type { IRecordEnvironment, IStoredRecord } from '../api/record';
+import { formatCount } from '../format';
+import { Path } from '../sidebar/path';
+
+/** A name and its value; one whose value is empty is not shown. */
+type Fact = [string, React.ReactNode];
+
+/** Where it ran: versions, devices, flags, and whatever else was recorded. */
+export function Environment(props: {
+  record: IStoredRecord;
+  trans: TranslationBundle;
+}): React.JSX.Element {
+  const { record, trans } = props;
+  const { environment } = record;
+  return (
+    <>
+      <FactList
+        facts={[
+          [
+            trans.__('Notebook'),
+            record.notebook && <Path path={record.notebook} />
+          ],
+          [trans.__('Magic'), record.magic && <code>{record.magic}</code>],
+          [
+            trans.__('Created'),
+            new Date(record.created).toLocaleString(undefined, {
+              dateStyle: 'medium',
+              timeStyle: 'medium'
+            })
+          ],
+          ...Object.entries(environment)
+            .filter(([key]) => key !== 'devices')
+            .map(([key, value]): Fact => [nameOf(key, trans), told(value)])
+        ]}
+      />
+      <h3>{trans.__('Devices')}</h3>
+      <Devices environment={environment} trans={trans} />
+    </>
+  );
+}
+
+function FactList(props: { facts: Fact[] }): React.JSX.Element {
+  return (
+    <dl className="jp-JaxProf-facts">
+      {props.facts
+        .filter(([, value]) => value !== '')
+        .map(([name, value]) => (
+          <React.Fragment key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </React.Fragment>
+        ))}
+    </dl>
+  );
+}
+
+function Devices(props: {
+  environment: IRecordEnvironment;
+  trans: TranslationBundle;
+}): React.JSX.Element {
+  const { environment, trans } = props;
+  const devices = environment.devices ?? [];
+  if (devices.length === 0) {
+    return <p>{trans.__('No device was recorded.')}</p>;
+  }
+  const processes = new Set(devices.map(({ process_index: index }) => index));
+  return (
+    <table className="jp-JaxProf-history">
+      <thead>
+        <tr>
+          <th scope="col">{trans.__('Device')}</th>
+          <th scope="col">{trans.__('Kind')}</th>
+          {processes.size > 1 && <th scope="col">{trans.__('Process')}</th>}
+        </tr>
+      </thead>
+      <tbody>
+        {devices.map((device, index) => (
+          <tr key={index}>
+            <td>
+              {(device.platform ?? '').toUpperCase()}{' '}
+              {formatCount(device.id ?? index)}
+            </td>
+            <td>{device.kind}</td>
+            {processes.size > 1 && <td>{device.process_index}</td>}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** The names that are not spelt as their keys are. */
+function nameOf(key: string, trans: TranslationBundle): string {
+  const names: Record<string, string> = {
+    python: 'Python',
+    jax: 'JAX',
+    jaxlib: 'jaxlib',
+    platform: trans.__('Platform'),
+    host: trans.__('Host'),
+    xla_flags: 'XLA_FLAGS',
+    jaxprof: 'jupyterlab-jaxprof',
+    x64: 'jax_enable_x64',
+    matmul_precision: 'jax_default_matmul_precision',
+    cuda: 'CUDA'
+  };
+  return names[key] ?? key;
+}
+
+function told(value: unknown): string {
+  return value === null || value === undefined
+    ? ''
+    : typeof value === 'string'
+      ? value
+      : JSON.stringify(value);
+}

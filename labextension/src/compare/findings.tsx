@@ -1,0 +1,116 @@
+import type { TranslationBundle } from '@jupyterlab/translation';
+import { classes } from '@jupyterlab/ui-components';
+import React from 'react';
+
+import type { IComparedFinding, IFindingRow } from '../api/compare';
+import { useTrans } from '../card/actions';
+import { Sentence } from '../card/text';
+import { formatMilliseconds } from '../format';
+import { MeasureTable } from './measures';
+
+/** The findings of all: what came and what went. */
+export function ComparedFindings(props: {
+  findings: IFindingRow[];
+  names: string[];
+  perStep: boolean;
+}): React.JSX.Element | null {
+  const { findings, names, perStep } = props;
+  const trans = useTrans();
+  if (findings.length === 0) {
+    return null;
+  }
+  const title = perStep
+    ? trans.__('Findings, and what each costs a step')
+    : trans.__('Findings, and what each costs in the whole trace');
+  return (
+    <section>
+      <h3>{title}</h3>
+      <div className="jp-JaxProf-wide" tabIndex={0}>
+        <MeasureTable title={title} names={names}>
+          <tbody>
+            {findings.map(row => (
+              <tr key={row.id}>
+                <th scope="row">
+                  {row.id}
+                  <small>
+                    <Sentence text={row.title} />
+                  </small>
+                </th>
+                {row.cells.map((cell, index) => (
+                  <td key={index}>
+                    <Cell cell={cell} once={row.once} />
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </MeasureTable>
+      </div>
+    </section>
+  );
+}
+
+function Cell(props: {
+  cell: IComparedFinding | null;
+  once: boolean;
+}): React.JSX.Element {
+  const { cell, once } = props;
+  const trans = useTrans();
+  if (!cell) {
+    return <span className="jp-JaxProf-none">–</span>;
+  }
+  const cost =
+    cell.lost_ms === null
+      ? levelName(cell.level, trans)
+      : formatMilliseconds(cell.lost_ms);
+  const word = stateName(cell, trans);
+  return (
+    <>
+      {cell.level !== null && (
+        <span className="jp-JaxProf-value" title={cell.title}>
+          {once && cell.lost_ms !== null ? trans.__('%1 in all', cost) : cost}
+        </span>
+      )}
+      {word && (
+        <span
+          className={classes(
+            'jp-JaxProf-verdict',
+            cell.state === 'gone' && 'jp-mod-faster',
+            cell.state === 'new' && cell.level === 'problem' && 'jp-mod-slower'
+          )}
+        >
+          {word}
+        </span>
+      )}
+    </>
+  );
+}
+
+function stateName(
+  { state, level }: IComparedFinding,
+  trans: TranslationBundle
+): string {
+  switch (state) {
+    case 'new':
+      return trans.__('new');
+    case 'gone':
+      return trans.__('gone');
+    case 'unknown':
+      return level === null ? trans.__('can’t be told') : trans.__('only here');
+    default:
+      return '';
+  }
+}
+
+function levelName(level: string | null, trans: TranslationBundle): string {
+  switch (level) {
+    case 'problem':
+      return trans.__('problem');
+    case 'note':
+      return trans.__('note');
+    case 'fine':
+      return trans.__('fine');
+    default:
+      return level ?? '';
+  }
+}
