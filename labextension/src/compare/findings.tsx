@@ -8,6 +8,9 @@ import { Sentence } from '../card/text';
 import { formatMilliseconds } from '../format';
 import { MeasureTable } from './measures';
 
+/** Wide enough for a sentence. */
+const LABEL_PX = 400;
+
 /** The findings of all: what came and what went. */
 export function ComparedFindings(props: {
   findings: IFindingRow[];
@@ -26,7 +29,7 @@ export function ComparedFindings(props: {
     <section>
       <h3>{title}</h3>
       <div className="jp-JaxProf-wide" tabIndex={0}>
-        <MeasureTable title={title} names={names}>
+        <MeasureTable title={title} names={names} labelPx={LABEL_PX}>
           <tbody>
             {findings.map(row => (
               <tr key={row.id}>

@@ -29,7 +29,7 @@ export function Heading(props: IHeadingProps): React.JSX.Element {
   const { ids, captures, setIds, isLoading } = props;
   const trans = useTrans();
   return (
-    <header className="jp-JaxProf-compareHead">
+    <div className="jp-JaxProf-compareHead">
       <ol aria-label={trans.__('Captures that are compared')}>
         {captures.map((capture, index) => (
           <Capture
@@ -62,7 +62,7 @@ export function Heading(props: IHeadingProps): React.JSX.Element {
         </button>
         <span role="status">{isLoading ? trans.__('Comparing…') : ''}</span>
       </div>
-    </header>
+    </div>
   );
 }
 

@@ -7,7 +7,7 @@ import { formatQuantity } from '../format';
 import { Verdict } from './verdict';
 
 const LABEL_PX = 250;
-const VALUE_PX = 190;
+const VALUE_PX = 215;
 const GROUPS = ['steps', 'parts', 'run', 'memory', 'sweep'] as const;
 
 /** All quantities, in groups: a row each, a column for each capture, a bar for each value. */
@@ -85,14 +85,15 @@ function Group(props: {
 export function MeasureTable(props: {
   title: string;
   names: string[];
+  labelPx?: number;
   children: React.ReactNode;
 }): React.JSX.Element {
-  const { title, names, children } = props;
-  const width = LABEL_PX + names.length * VALUE_PX;
+  const { title, names, labelPx = LABEL_PX, children } = props;
+  const width = labelPx + names.length * VALUE_PX;
   return (
     <table className="jp-JaxProf-measures" style={{ width }} aria-label={title}>
       <colgroup>
-        <col style={{ width: LABEL_PX }} />
+        <col style={{ width: labelPx }} />
         <col span={names.length} style={{ width: VALUE_PX }} />
       </colgroup>
       <Heads names={names} />
