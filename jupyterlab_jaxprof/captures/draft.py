@@ -179,9 +179,11 @@ class Draft:
     def _publish(self, record: Record) -> Record:
         """Write `record` and move the draft into place; gives the record as readers will see it."""
         record, content = _fitting(record)
-        (self.directory / PROGRESS_FILE).unlink(missing_ok=True)
         disk.settle(self.directory, private=self._place.private, without=OWNER_FILE)
         disk.write_atomically(self.directory / RECORD_FILE, content, private=self._place.private)
+        # Not before the record is there: on a full disk its room would let a damaged capture pass as whole.
+        (self.directory / PROGRESS_FILE).unlink(missing_ok=True)
+        (self.directory / f".{PROGRESS_FILE}.new").unlink(missing_ok=True)
         self._move()
         return record
 
