@@ -2,7 +2,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
 import type { IRecordSummary, ITableRow, TableName } from '../api/record';
-import { formatCount, formatShare } from '../format';
+import { formatCount, formatQuantity, formatShare } from '../format';
 import { useTrans } from './actions';
 import {
   countColumn,
@@ -28,6 +28,10 @@ interface ITable {
 function tablesOf(trans: TranslationBundle): ITable[] {
   const name = (label: string): IColumn<ITableRow> =>
     textColumn(label, row => row.name ?? trans.__('(no name)'));
+  const device = (rows: ITableRow[]): IColumn<ITableRow>[] =>
+    new Set(rows.map(row => row.device)).size > 1
+      ? [textColumn(trans.__('device'), row => row.device)]
+      : [];
   const count = countColumn<ITableRow>(trans.__('count'), row => row.count);
   const total = timeColumn<ITableRow>(trans.__('total'), row => row.total_ms);
   const ofDevice = shareColumn<ITableRow>(
@@ -45,9 +49,7 @@ function tablesOf(trans: TranslationBundle): ITable[] {
       title: trans.__('Kernels'),
       columns: rows => [
         name(trans.__('kernel')),
-        ...(new Set(rows.map(row => row.device)).size > 1
-          ? [textColumn<ITableRow>(trans.__('device'), row => row.device)]
-          : []),
+        ...device(rows),
         count,
         total,
         quantityColumn(trans.__('median'), 'us', row => row.median_us),
@@ -101,8 +103,31 @@ function tablesOf(trans: TranslationBundle): ITable[] {
       name: 'modules',
       title: trans.__('Modules'),
       columns: () => [name(trans.__('module')), count, total, ofDevice, ofWall]
+    },
+    {
+      name: 'counters',
+      title: trans.__('GPU metrics'),
+      columns: rows => [
+        name(trans.__('counter')),
+        ...device(rows),
+        inOwnUnit(trans.__('mean'), row => row.mean),
+        inOwnUnit(trans.__('highest'), row => row.max),
+        countColumn(trans.__('samples'), row => row.count)
+      ]
     }
   ];
+}
+
+/** A quantity in the unit that its row names. */
+function inOwnUnit(
+  label: string,
+  value: (row: ITableRow) => number | null | undefined
+): IColumn<ITableRow> {
+  return {
+    label,
+    value,
+    text: row => formatQuantity(value(row), row.unit ?? '')
+  };
 }
 
 /** What took the time on the devices and on the host: a table each, closed at first. */
