@@ -5,7 +5,7 @@ import React from 'react';
 import type { IHistoryEntry } from '../api/compare';
 import { formatQuantity } from '../format';
 
-const WIDTH = 860;
+const WIDTH = 640;
 const HEIGHT = 190;
 const LEFT = 64;
 const RIGHT = 16;

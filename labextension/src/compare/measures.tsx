@@ -8,6 +8,8 @@ import { Verdict } from './verdict';
 
 const LABEL_PX = 250;
 const VALUE_PX = 215;
+const LEAST_LABEL_PX = 150;
+const LEAST_VALUE_PX = 175;
 const GROUPS = ['steps', 'parts', 'run', 'memory', 'sweep'] as const;
 
 /** All quantities, in groups: a row each, a column for each capture, a bar for each value. */
@@ -89,12 +91,18 @@ export function MeasureTable(props: {
   children: React.ReactNode;
 }): React.JSX.Element {
   const { title, names, labelPx = LABEL_PX, children } = props;
-  const width = labelPx + names.length * VALUE_PX;
+  const widest = labelPx + names.length * VALUE_PX;
+  const least = LEAST_LABEL_PX + names.length * LEAST_VALUE_PX;
+  const share = `${(100 * labelPx) / widest}%`;
   return (
-    <table className="jp-JaxProf-measures" style={{ width }} aria-label={title}>
+    <table
+      className="jp-JaxProf-measures"
+      style={{ width: `clamp(${least}px, 100%, ${widest}px)` }}
+      aria-label={title}
+    >
       <colgroup>
-        <col style={{ width: labelPx }} />
-        <col span={names.length} style={{ width: VALUE_PX }} />
+        <col style={{ width: share }} />
+        <col span={names.length} />
       </colgroup>
       <Heads names={names} />
       {children}
