@@ -132,6 +132,11 @@ def test_notes_are_never_lost(browser: Browser, lab: Lab, server: Server, store:
         expect(lab.row("noted").get_by_text("noted", exact=True)).to_have_attribute(
             "title", f"noted\n\n{notes}"
         )
+        # The row shows what was written before the server has it.
+        for _ in range(100):
+            if store.get(capture_id).notes == notes:
+                return
+            lab.page.wait_for_timeout(50)
         assert store.get(capture_id).notes == notes
 
     with lab_page(browser, server) as other:
