@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from jupyterlab_jaxprof.captures import Status, Store
-from tests.browser.test_panel import open_panel, store
+from tests.browser.panel import open_panel, store
 from tests.support.browser import PATIENCE_MS, Lab, save_screenshot
 from tests.support.findings import finding, note, summary, tables
 
