@@ -129,7 +129,7 @@ def test_a_tab_follows_changes_and_comes_back_after_a_reload(lab: Lab, store: St
         arg=[f"{lab.server.url}lab/api/workspaces", capture_id],
         timeout=PATIENCE_MS,
     )
-    lab.reload()
+    lab.go(reset=False)
     expect(page.get_by_role("tab", name="Environment")).to_have_attribute(
         "aria-selected", "true", timeout=PATIENCE_MS
     )

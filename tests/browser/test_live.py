@@ -29,6 +29,8 @@ def drop(lab: Lab, name: str, data: bytes) -> None:
 
 
 def test_a_measurement_is_shown_while_it_runs_and_its_button_stops_it(lab: Lab, server: Server) -> None:
+    for viewer in ("xprof", "tensorboard"):  # those of other tests
+        server.viewer(viewer, "stop")
     write_notebook(server, "live.ipynb", ['%%jaxtrace "long wait"\nimport time\ntime.sleep(600)'])
     lab.go("lab/tree/live.ipynb")
     lab.show_panel()

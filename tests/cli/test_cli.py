@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -163,8 +164,11 @@ def test_compare(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
 def test_list(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = run(capsys, "list")
     assert (status, out) == (0, f"The store ({store.root}) holds no capture.\n")
-    identifiers = [add_timing(store, f"run {number}") for number in range(3)]
-    broken = add_timing(store, "broken")
+    identifiers: list[str] = []
+    for name in ("run 0", "run 1", "run 2", "broken"):
+        identifiers.append(add_timing(store, name))
+        time.sleep(0.002)  # names sort by the millisecond
+    broken = identifiers.pop()
     (store.directory(broken) / "capture.json").write_text("{")
     _, out, _ = run(capsys, "list", "-n", "3")
     assert out.index(broken) < out.index(identifiers[2]) < out.index(identifiers[1])

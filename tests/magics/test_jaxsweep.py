@@ -9,6 +9,7 @@ import weakref
 import pytest
 
 from jupyterlab_jaxprof.captures import Record, Status
+from jupyterlab_jaxprof.magics.display import Display
 from jupyterlab_jaxprof.magics.jaxsweep_progress import Progress
 from tests.magics.conftest import newest
 from tests.support.versions import enqueues_after_failures
@@ -339,7 +340,8 @@ def test_a_terminal_shows_a_bar_and_takes_it_away(monkeypatch, capsys):
     import sys
 
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    progress = Progress(None, None, 4)  # type: ignore[arg-type] - a terminal needs neither
+    display = Display(None, show_card=False)  # type: ignore[arg-type] - a terminal needs no shell
+    progress = Progress(None, display, 4)  # type: ignore[arg-type]
     progress.show(1, "batch=8")
     progress.clear()
     progress.clear()
