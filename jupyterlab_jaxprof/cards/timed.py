@@ -151,8 +151,11 @@ def _ratio(row: Data) -> str:
         few = row.get("basis") == "p20"
         why = "too few runs to tell by how much it may be off: -t 1, say, in both" if few else _FIRST_RUNS
         return f"this takes {value:.3g} × as long; {why}"
-    told = f"this takes {value:.3g} × as long ({low:.3g} to {high:.3g})"
-    return told if ratio.get("differs") else f"{told}: no difference that can be told"
+    if not ratio.get("differs"):
+        return f"this takes {value:.3g} × as long ({low:.3g} to {high:.3g}): no difference that can be told"
+    if value < 1:
+        return f"this is {1 / value:.3g} × faster ({1 / high:.3g} to {1 / low:.3g})"
+    return f"this is {value:.3g} × slower ({low:.3g} to {high:.3g})"
 
 
 def _compiles(summary: Data) -> Iterator[Block]:

@@ -109,7 +109,7 @@ class Watch:
             number = getattr(result, "execution_count", None)
             raw = str(getattr(result.info, "raw_cell", None) or "").strip()
             label = f"In [{number}]" if number else "a cell"
-            cell = RanCell(label, raw.partition("\n")[0][:_MAX_CODE], self._began_ms, self._sampler.now_ms)
+            cell = RanCell(label, _first_line(raw), self._began_ms, self._sampler.now_ms)
             if len(self._cells) < MAX_CELLS:
                 self._cells.append(cell)
             else:
@@ -226,6 +226,12 @@ def start(shell: InteractiveShell, given: Given[Arguments]) -> None:
         )
         raise KeyboardInterrupt
     watch.say()
+
+
+def _first_line(code: str) -> str:
+    """Give a cell's first line, with an ellipsis where there is more."""
+    line, _, more = code.partition("\n")
+    return line if len(line) <= _MAX_CODE and not more.strip() else f"{line[: _MAX_CODE - 1].rstrip()}…"
 
 
 def stop(shell: InteractiveShell, given: Given[Arguments]) -> None:

@@ -27,7 +27,7 @@ _GROUPS = {
     "sweep": "Sweep",
 }
 _TABLES = {"kernels": "Kernels", "hlo_ops": "HLO operations", "copies": "Copies"}
-_VERDICTS = {"faster": "faster", "slower": "slower", "alike": "no difference that can be told"}
+_ALIKE = "no difference that can be told"
 
 
 def text(found: SideBySide, paper: Paper = PLAIN) -> str:
@@ -56,7 +56,10 @@ def blocks(found: SideBySide) -> Iterator[Block]:
         yield Table(_GROUPS[group], ["", *names], shown)
     per = "per step" if found.per_step else "in the whole trace"
     if found.findings:
-        yield Table(f"Findings, {per}", ["", *names], [_finding(row) for row in found.findings])
+        average = " on average" if found.per_step else ""
+        yield Table(
+            f"Findings, {per}{average}", ["", *names], [_finding(row, names) for row in found.findings]
+        )
     for key, title in _TABLES.items():
         yield from _table(found, key, f"{title}, {per}: what got slower first", names)
     yield from _around(found, names)
@@ -70,16 +73,17 @@ def _title(found: SideBySide) -> str:
 def _measure(row: Data, names: Sequence[str]) -> Row:
     values = [_NOTHING if value is None else units.quantity(value, row["unit"]) for value in row["values"]]
     told = [
-        f"{name} takes {judgement['ratio']:.3g} × as {'long' if row['unit'] == 'ms' else 'much'}: "
-        f"{_VERDICTS.get(judgement['verdict'], judgement['reason'])}"
+        compared.ratio_told(name, judgement, _ALIKE, unit=row["unit"])
         for name, judgement in zip(names, row["judgements"], strict=True)
         if judgement and judgement["ratio"] is not None
     ]
     return Row([row["label"], *values], "; ".join(told))
 
 
-def _finding(row: Data) -> Row:
-    return Row([row["id"], *(_cell(cell, once=row["once"]) for cell in row["cells"])], row["title"])
+def _finding(row: Data, names: Sequence[str]) -> Row:
+    titles = [(name, (cell or {}).get("title", "")) for name, cell in zip(names, row["cells"], strict=True)]
+    costs = (_cell(cell, once=row["once"]) for cell in row["cells"])
+    return Row([row["id"], *costs], compared.titles_told(titles))
 
 
 def _cell(cell: Data | None, *, once: bool) -> str:

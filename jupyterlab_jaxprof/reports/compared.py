@@ -22,11 +22,7 @@ MAX_SHOWN = 10
 Data = Mapping[str, Any]
 
 _NOTHING = "–"
-_VERDICTS = {
-    "faster": "faster",
-    "slower": "slower",
-    "alike": "no difference that can be told from the steps' spread",
-}
+_ALIKE = "no difference that can be told from the steps' spread"
 
 
 def text(comparison: Comparison, paper: Paper = PLAIN) -> str:
@@ -119,10 +115,20 @@ def _summary(comparison: Comparison) -> Iterator[Block]:
 
 def _told(steps: Data) -> str:
     """Say what the medians tell."""
-    verdict = _VERDICTS.get(steps["verdict"], steps["reason"])
     if steps["ratio"] is None:
-        return f"no difference is told: {verdict}"
-    return f"after takes {steps['ratio']:.3g} × as long: {verdict}"
+        return f"no difference is told: {steps['reason']}"
+    return ratio_told("after", steps, _ALIKE)
+
+
+def ratio_told(name: str, judgement: Data, alike: str, *, unit: str = "ms") -> str:
+    """Say how a value stands to the first's: '19.5 × faster', or without a verdict '0.05 × as long', why."""
+    ratio = judgement["ratio"]
+    if judgement["verdict"] == "faster":
+        return f"{name} is {1 / ratio:.3g} × faster"
+    if judgement["verdict"] == "slower":
+        return f"{name} is {ratio:.3g} × slower"
+    why = alike if judgement["verdict"] == "alike" else judgement["reason"]
+    return f"{name} takes {ratio:.3g} × as {'long' if unit == 'ms' else 'much'}: {why}"
 
 
 def _pair(
@@ -143,7 +149,8 @@ def _findings(comparison: Comparison) -> Iterator[Block]:
         Row([_finding_name(row), *(_cost(row, side) for side in ("before", "after"))], _finding_title(row))
         for row in comparison.findings
     ]
-    yield Table(f"Findings{_per(comparison)}", ["", "before", "after"], shown)
+    average = " on average" if comparison.per_step else ""
+    yield Table(f"Findings{_per(comparison)}{average}", ["", "before", "after"], shown)
 
 
 def _per(comparison: Comparison) -> str:
@@ -158,7 +165,15 @@ def _finding_name(row: Data) -> str:
 
 
 def _finding_title(row: Data) -> str:
-    return str((row["after"] or row["before"]).get("title") or "")
+    return titles_told([(side, str((row[side] or {}).get("title") or "")) for side in ("before", "after")])
+
+
+def titles_told(titles: Sequence[tuple[str, str]]) -> str:
+    """Give the title of a finding; each with whose it is, where not all that have it say the same."""
+    told = [(name, title) for name, title in titles if title]
+    if len({title for _, title in told}) < 2:
+        return told[0][1] if told else ""
+    return "; ".join(f"{name}: {title}" for name, title in told)
 
 
 def _cost(row: Data, side: str) -> str:

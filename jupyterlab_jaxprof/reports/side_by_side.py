@@ -40,7 +40,7 @@ class SideBySide:
     step where all have steps. Lists below have an entry for each capture, None for what it doesn't have.
     `steps`: of each other, what `compare_steps` says; None where neither has steps.
     `measures`: `{group, label, unit, values, judgements}`, a judgement as `measures.judge` gives it.
-    `findings`: `{id, title, once, cells}`; a cell is `{level, lost_ms, state}`.
+    `findings`: `{id, once, cells}`; a cell is `{level, lost_ms, state, title}`, its cost that of a mean step.
     `tables`: of each name, `{name, ms, counts, changes_ms, alike}`, those that lost most time first.
     `differences`: what is not alike around the two. `cells`: `{same, diff}`, `same` None where not told.
     `shares_nothing`, `not_compared`: sentences, empty where there is something to compare.
@@ -197,15 +197,14 @@ def _findings(pairs: Sequence[Comparison | None]) -> Iterator[dict[str, Any]]:
     ids = dict.fromkeys(row["id"] for pair in pairs if pair for row in pair.findings)
     for name in ids:
         cells: list[dict[str, Any] | None] = [None]
-        title, once = "", False
+        once = False
         for pair in pairs:
             row: Data = next((row for row in (pair.findings if pair else ()) if row["id"] == name), {})
-            title = str((row.get("after") or row.get("before") or {}).get("title") or "") or title
             once = once or bool(row.get("once"))
             if cells[0] is None and row.get("before"):
                 cells[0] = _finding(row, "before")
             cells.append(_finding(row, "after") if row else None)
-        yield {"id": name, "title": title, "once": once, "cells": cells}
+        yield {"id": name, "once": once, "cells": cells}
 
 
 def _finding(row: Data, side: str) -> dict[str, Any]:

@@ -37,8 +37,8 @@ class Space:
         if not self.planes:
             raise ReadError(
                 f"{path} is no trace of JAX's profiler, or cut off so early that nothing can be read: in its "
-                f"{self.buffer.size:,} bytes is no whole plane. Give a file *.xplane.pb, or run the cell "
-                "again."
+                f"{self.buffer.size:,} bytes is nothing whole. Give a trace (*.xplane.pb) or a report of "
+                "Nsight Systems (*.nsys-rep, *.sqlite), or record it again."
             )
         task = self.plane(_TASK)
         times = task.stats if task else {}

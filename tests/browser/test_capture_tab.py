@@ -17,7 +17,11 @@ __all__ = ["store"]
 pytestmark = pytest.mark.browser
 
 CELL = "def step(x):\n    y = x @ x\n    return y.sum()\nstep(x)\n"
-ENVIRONMENT = {"jax": "0.11.2", "devices": [{"id": 0, "platform": "gpu", "kind": "NVIDIA H200"}]}
+ENVIRONMENT = {
+    "jax": "0.11.2",
+    "cuda_runtime": "13000",
+    "devices": [{"id": 0, "platform": "gpu", "kind": "NVIDIA H200"}],
+}
 
 
 def add(store: Store, name: str, step_ms: float = 31.9, **fields: Any) -> str:
@@ -100,6 +104,7 @@ def test_a_capture_has_a_tab_with_its_card_code_history_environment_and_files(
     save_screenshot(lab, "capture-history")
     lab.page.keyboard.press("ArrowRight")
     expect(page).to_contain_text("NVIDIA H200")
+    expect(page).to_contain_text("CUDA runtime13.0")
     lab.page.keyboard.press("End")
     name, content = lab.download(page.get_by_role("button", name="Download a.txt").click)
     assert (name, content) == ("a.txt", b"hello")
@@ -164,11 +169,13 @@ def test_several_captures_are_selected_compared_and_deleted(
     expect(comparison.locator(".jp-JaxProf-diff .jp-mod-new")).to_have_text("+    return y.mean()")
     kernels = comparison.get_by_role("table", name="Kernels")
     expect(kernels.get_by_role("row").nth(1)).to_contain_text("▲")
+    expect(comparison.get_by_role("table", name="Steps")).to_contain_text("4 × faster")
     save_screenshot(lab, "compare")
     comparison.get_by_role("button", name="Swap").click()
     expect(verdict).to_contain_text("slow is slower than fast", timeout=PATIENCE_MS)
     comparison.get_by_role("combobox", name="Add a capture").select_option(timing)
     expect(verdict).to_contain_text("measured nothing that both have", timeout=PATIENCE_MS)
+    expect(tab_of(lab, "fast ↔ slow ↔ timing")).to_be_visible()
     comparison.get_by_role("button", name="Make timing the baseline").click()
     expect(verdict).to_contain_text("'fast' (of kind 'trace') and 'timing'", timeout=PATIENCE_MS)
 

@@ -199,7 +199,7 @@ def test_buttons_change_the_capture_until_it_is_gone(opened: Opened) -> None:
     page.locator("#jp-main-dock-panel .lm-TabBar-tab").first.click()
     store.delete(record.id)
     card = opened.card("as it was")  # the name that the notebook has
-    expect(card).to_contain_text("This capture is no longer in the store.")
+    expect(card).to_contain_text("This capture is not in the store of this server.")
     expect(card.get_by_role("link", name="Open in XProf")).to_have_count(0)
     expect(card.get_by_role("application")).to_be_visible()
 
@@ -228,7 +228,9 @@ def test_axe_finds_nothing(opened: Opened) -> None:
 
 def test_cards_ask_together(opened: Opened) -> None:
     for gone in (GONE[0], GONE[15], GONE[29]):
-        expect(opened.card(f"gone {gone}")).to_contain_text("This capture is no longer in the store.")
+        expect(opened.card(f"gone {gone}")).to_contain_text(
+            "This capture is not in the store of this server."
+        )
     assert len(opened.asked) < len(GONE), "those that come into sight together share a request"
     assert max(address.count("%2C") for address in opened.asked) > 0
 

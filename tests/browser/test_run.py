@@ -204,7 +204,7 @@ def test_notebook_7(browser: Browser, lab: Lab) -> None:
         seven.page.keyboard.press("Escape")
         seven.page.keyboard.press("Escape")
         seven.page.keyboard.press("Control+Shift+C")
-        seven.page.locator(".lm-CommandPalette-input:visible").fill("Show the Captures")
+        seven.page.locator(".lm-CommandPalette-input:visible").fill("Show JaxProf")
         seven.page.keyboard.press("Enter")
         row = seven.row(record.name).first
         expect(row).to_be_visible()

@@ -109,7 +109,7 @@ def test_the_first_line_is_the_sentence_and_all_figures_follow() -> None:
             "Run again, 12 runs a sample", "median", "148 µs", "interquartile range", "144 µs to 163 µs",
             "minimum", "133 µs", "p20", "141 µs", "60", "5 beyond, up to 1.33 ms",
             "Returned to Python after 57.0 µs a run, device done after 148 µs",
-            "this takes 0.493 × as long (0.46 to 0.53)", "no difference that can be told",
+            "this is 2.03 × faster (1.89 to 2.17)", "no difference that can be told",
             "this takes 0.823 × as long; single first runs", "this, by the first run", "≥ 20 B",
             "this, by the 20th percentile of the runs",
             "Not alike with train_step: jax: 0.10 here, train_step there.",

@@ -129,7 +129,7 @@ def test_a_watch_sees_what_comes_and_goes_and_which_cells_ran(shell, store):
     assert arrays["columns"][-1] <= arrays["most_bytes"] - 16_000_000
     assert next(one for one in watch["series"] if one["device"] == PROCESS)["least_bytes"] > 10_000_000
     cells = {cell["code"]: cell for cell in watch["cells"]}
-    made = cells["x = jnp.ones((2000, 2000)).block_until_ready()"]
+    made = cells["x = jnp.ones((2000, 2000)).block_until_ready()…"]
     assert made["end_ms"] - made["start_ms"] >= 300
     highest = [number for number, value in enumerate(arrays["columns"]) if value - others >= 17_200_000]
     each_ms = watch["duration_ms"] / len(arrays["columns"])

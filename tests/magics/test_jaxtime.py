@@ -145,7 +145,7 @@ def test_comparison_with_the_newest_of_each_name(shell, store, monkeypatch):
     assert with_a["own_ms"] == cached["p20"]  # the bars are what the ratio is of
     assert with_a["own_ms"] / with_a["value_ms"] == pytest.approx(with_a["ratio"]["value"])
     assert "this, by the 20th percentile of the runs" in outcome.text
-    assert re.search(r"this takes \S+ × as long \(\S+ to \S+\)\n", outcome.text)
+    assert re.search(r"this is \S+ × (faster|slower) \(\S+ to \S+\)\n", outcome.text)
     assert "single first runs" in outcome.text
     assert "Not alike with a: XLA_FLAGS" in outcome.text
     shell.run("%%jaxtime a\n1 / 0")  # is nothing to compare with

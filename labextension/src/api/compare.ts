@@ -45,7 +45,6 @@ export interface IComparedFinding {
 
 export interface IFindingRow {
   id: string;
-  title: string;
   once: boolean;
   cells: (IComparedFinding | null)[];
 }

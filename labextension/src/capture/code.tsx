@@ -1,5 +1,6 @@
 import type { IEditorLanguageRegistry } from '@jupyterlab/codemirror';
 import type { TranslationBundle } from '@jupyterlab/translation';
+import { classes } from '@jupyterlab/ui-components';
 import React, { useEffect, useRef } from 'react';
 
 import type { ICaptureRecord } from '../api/record';
@@ -40,7 +41,12 @@ export function Code(props: ICodeProps): React.JSX.Element {
   return (
     <>
       {magic && <p className="jp-JaxProf-magic">{magic}</p>}
-      <div className="jp-JaxProf-code">
+      <div
+        className={classes(
+          'jp-JaxProf-code',
+          columns.length === 0 && 'jp-mod-untimed'
+        )}
+      >
         {columns.map(column => (
           <Gutter
             key={column.label}

@@ -5,6 +5,9 @@ import type { IRecordEnvironment, IStoredRecord } from '../api/record';
 import { formatCount } from '../format';
 import { Path } from '../sidebar/path';
 
+/** What traces may hold as CUDA's own number: 13020 is 13.2. */
+const VERSIONS = new Set(['cuda', 'cuda_driver', 'cuda_runtime', 'gpu']);
+
 /** A name and its value; one whose value is empty is not shown. */
 type Fact = [string, React.ReactNode];
 
@@ -32,8 +35,12 @@ export function Environment(props: {
             })
           ],
           ...Object.entries(environment)
-            .filter(([key]) => key !== 'devices')
-            .map(([key, value]): Fact => [nameOf(key, trans), told(value)])
+            // A processor's own backend has no version but its name.
+            .filter(([key, value]) => key !== 'devices' && value !== key)
+            .map(([key, value]): Fact => [
+              nameOf(key, trans),
+              VERSIONS.has(key) ? versionOf(told(value)) : told(value)
+            ])
         ]}
       />
       <h3>{trans.__('Devices')}</h3>
@@ -104,9 +111,26 @@ function nameOf(key: string, trans: TranslationBundle): string {
     jaxprof: 'jupyterlab-jaxprof',
     x64: 'jax_enable_x64',
     matmul_precision: 'jax_default_matmul_precision',
-    cuda: 'CUDA'
+    cuda: 'CUDA',
+    cuda_driver: trans.__('CUDA of the driver'),
+    cuda_runtime: trans.__('CUDA runtime'),
+    driver: trans.__('GPU driver'),
+    cpu: trans.__('CPU backend'),
+    gpu: trans.__('GPU backend'),
+    tpu: trans.__('TPU backend'),
+    nsys: 'Nsight Systems',
+    imported: trans.__('Imported from')
   };
   return names[key] ?? key;
+}
+
+function versionOf(text: string): string {
+  return text
+    .replace(/^cuda /, 'CUDA ')
+    .replace(
+      /\b(\d{2,})0(\d)\d$/,
+      (_, major: string, minor: string) => `${major}.${minor}`
+    );
 }
 
 function told(value: unknown): string {

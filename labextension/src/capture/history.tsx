@@ -12,6 +12,8 @@ import { Trend } from './trend';
 
 export interface IHistoryProps {
   id: string;
+  /** Whether it was taken of a cell, which an import was not. */
+  hasCell: boolean;
   /** Changes whenever the store has changed. */
   version: number;
   server: Server;
@@ -37,9 +39,13 @@ export function History(props: IHistoryProps): React.JSX.Element {
   if (history.captures.length < 2) {
     return (
       <p>
-        {trans.__(
-          'There is no other capture of this cell in this notebook. Run the cell again under the magic, and each run is a point here.'
-        )}
+        {props.hasCell
+          ? trans.__(
+              'There is no other capture of this cell in this notebook. Run the cell again under the magic, and each run is a point here.'
+            )
+          : trans.__(
+              'The history is that of a notebook’s cell, and this capture was not taken of one. To set it beside others, select them in the JaxProf sidebar and choose Compare.'
+            )}
       </p>
     );
   }

@@ -175,6 +175,7 @@ function SectionView(props: IRecordProps): React.JSX.Element {
       return (
         <History
           id={props.id}
+          hasCell={record.cell.trim() !== ''}
           version={props.version}
           server={props.loader.server}
           trans={trans}

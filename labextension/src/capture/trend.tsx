@@ -1,11 +1,12 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { classes } from '@jupyterlab/ui-components';
-import React from 'react';
+import React, { useLayoutEffect, useRef, useState } from 'react';
 
 import type { IHistoryEntry } from '../api/compare';
 import { formatQuantity } from '../format';
 
-const WIDTH = 640;
+const MOST_WIDTH = 640;
+const LEAST_WIDTH = 240;
 const HEIGHT = 190;
 const LEFT = 64;
 const RIGHT = 16;
@@ -26,18 +27,21 @@ export function Trend(props: {
   onOpen: (id: string) => void;
 }): React.JSX.Element {
   const { points, label, unit, trans, onOpen } = props;
+  const [svg, width] = useWidth();
   const top = ceiling(Math.max(...points.map(({ value }) => value)));
   const x = (index: number): number =>
     points.length === 1
-      ? (LEFT + WIDTH - RIGHT) / 2
-      : LEFT + ((WIDTH - LEFT - RIGHT) * index) / (points.length - 1);
+      ? (LEFT + width - RIGHT) / 2
+      : LEFT + ((width - LEFT - RIGHT) * index) / (points.length - 1);
   const y = (value: number): number =>
     HEIGHT - BOTTOM - ((HEIGHT - TOP - BOTTOM) * value) / top;
   const line = points.map(({ value }, index) => `${x(index)},${y(value)}`);
   return (
     <svg
+      ref={svg}
       className="jp-JaxProf-trend"
-      viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+      viewBox={`0 0 ${width} ${HEIGHT}`}
+      height={HEIGHT}
       role="group"
       aria-label={trans.__('%1 of each capture, the oldest first', label)}
     >
@@ -46,7 +50,7 @@ export function Trend(props: {
           <line
             className="jp-JaxProf-grid"
             x1={LEFT}
-            x2={WIDTH - RIGHT}
+            x2={width - RIGHT}
             y1={y(value)}
             y2={y(value)}
           />
@@ -60,7 +64,7 @@ export function Trend(props: {
           {dateOf(points[0])}
         </text>
         {points.length > 1 && (
-          <text x={WIDTH - RIGHT} y={HEIGHT - 4} textAnchor="end">
+          <text x={width - RIGHT} y={HEIGHT - 4} textAnchor="end">
             {dateOf(points.at(-1))}
           </text>
         )}
@@ -110,6 +114,28 @@ export function Trend(props: {
       })}
     </svg>
   );
+}
+
+/** The width that there is, in CSS pixels: drawn at its own scale, text and points stay as large as elsewhere. */
+function useWidth(): [React.RefObject<SVGSVGElement>, number] {
+  const svg = useRef<SVGSVGElement>(null);
+  const [width, setWidth] = useState(MOST_WIDTH);
+  useLayoutEffect(() => {
+    const node = svg.current;
+    if (!node) {
+      return;
+    }
+    const read = (): void => {
+      const { clientWidth } = node;
+      setWidth(Math.min(Math.max(clientWidth, LEAST_WIDTH), MOST_WIDTH));
+    };
+    const observer = new ResizeObserver(read);
+    observer.observe(node);
+    return () => {
+      observer.disconnect();
+    };
+  }, []);
+  return [svg, width];
 }
 
 function dateOf(point: IPoint | undefined): string {

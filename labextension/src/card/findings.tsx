@@ -130,7 +130,11 @@ function Told(
       )}
       {ranges.length > 0 && (
         <>
-          <p className="jx-label">{trans.__('Where in the trace')}</p>
+          <p className="jx-label">
+            {ranges.length < MAX_PLACES
+              ? trans.__('Where in the trace')
+              : trans.__('Where in the trace, the longest %1', MAX_PLACES)}
+          </p>
           <p className="jx-places">{placesOf(ranges).join('; ')}</p>
         </>
       )}

@@ -1,4 +1,5 @@
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
+import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { targetOfLink } from '../api/urls';
 import type { ICardActions, IXprofTarget } from './actions';
@@ -21,7 +22,8 @@ interface IHtml {
 export class HtmlCard {
   constructor(
     private readonly _sanitizer: IRenderMime.ISanitizer,
-    private readonly _actions: ICardActions
+    private readonly _actions: ICardActions,
+    private readonly _trans: TranslationBundle
   ) {}
 
   /** Put it into an element, in place of what is there. */
@@ -35,7 +37,7 @@ export class HtmlCard {
     } else {
       node.innerHTML = trusted
         ? html
-        : this._sanitizer.sanitize(withoutDrawings(html));
+        : this._sanitizer.sanitize(withoutDrawings(html, this._trans));
     }
     const told = document.createElement('p');
     told.className = 'jp-JaxProf-notLive';
@@ -85,12 +87,12 @@ function targetOf(link: HTMLAnchorElement): IXprofTarget | null {
 }
 
 /** A hint in place of each drawing: the sanitizer drops the shapes, and would leave the text of all tooltips. */
-function withoutDrawings(html: string): string {
+function withoutDrawings(html: string, trans: TranslationBundle): string {
   const page = new DOMParser().parseFromString(html, 'text/html');
   for (const drawing of page.querySelectorAll('.jx-drawing, svg')) {
     const hint = page.createElement('p');
     hint.className = 'jx-remark';
-    hint.textContent = 'Trust this notebook to see the drawing.';
+    hint.textContent = trans.__('Trust this notebook to see the drawing.');
     drawing.replaceWith(hint);
   }
   return page.body.innerHTML;

@@ -82,7 +82,8 @@ export class CardRenderer extends Widget implements IRenderMime.IRenderer {
 
   private _showHtml(model: IRenderMime.IMimeModel, sentence: string): void {
     this._clear();
-    const html = new HtmlCard(this._sanitizer, this._options.actions);
+    const { actions, trans } = this._options;
+    const html = new HtmlCard(this._sanitizer, actions, trans);
     this._html = html;
     html.render(this.node, {
       html: textOf(model.data['text/html']),

@@ -99,7 +99,11 @@ export class StoredStates {
         id,
         row
           ? { name: row.name, pinned: row.pinned, lost: '' }
-          : { lost: this._trans.__('This capture is no longer in the store.') }
+          : {
+              lost: this._trans.__(
+                'This capture is not in the store of this server.'
+              )
+            }
       );
     }
   }

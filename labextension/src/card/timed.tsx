@@ -254,14 +254,27 @@ function ratioOf(row: IComparison, trans: TranslationBundle): string {
           times
         );
   }
-  return trans.__(
-    differs
-      ? 'this takes %1 × as long (%2 to %3)'
-      : 'this takes %1 × as long (%2 to %3): no difference that can be told',
-    times,
-    digits(low),
-    digits(high)
-  );
+  if (!differs) {
+    return trans.__(
+      'this takes %1 × as long (%2 to %3): no difference that can be told',
+      times,
+      digits(low),
+      digits(high)
+    );
+  }
+  return value < 1
+    ? trans.__(
+        'this is %1 × faster (%2 to %3)',
+        digits(1 / value),
+        digits(1 / high),
+        digits(1 / low)
+      )
+    : trans.__(
+        'this is %1 × slower (%2 to %3)',
+        times,
+        digits(low),
+        digits(high)
+      );
 }
 
 function digits(value: number): string {

@@ -23,7 +23,7 @@ export function ComparedFindings(props: {
     return null;
   }
   const title = perStep
-    ? trans.__('Findings, and what each costs a step')
+    ? trans.__('Findings, and what each costs a step on average')
     : trans.__('Findings, and what each costs in the whole trace');
   return (
     <section>
@@ -35,9 +35,7 @@ export function ComparedFindings(props: {
               <tr key={row.id}>
                 <th scope="row">
                   {row.id}
-                  <small>
-                    <Sentence text={row.title} />
-                  </small>
+                  <Titles row={row} names={names} />
                 </th>
                 {row.cells.map((cell, index) => (
                   <td key={index}>
@@ -50,6 +48,27 @@ export function ComparedFindings(props: {
         </MeasureTable>
       </div>
     </section>
+  );
+}
+
+/** What the finding says: once where it says the same of all that have it. */
+function Titles(props: {
+  row: IFindingRow;
+  names: string[];
+}): React.JSX.Element {
+  const told = props.row.cells.flatMap((cell, index) =>
+    cell?.title ? [[props.names[index] ?? '', cell.title] as const] : []
+  );
+  const isOne = new Set(told.map(([, title]) => title)).size < 2;
+  return (
+    <>
+      {(isOne ? told.slice(0, 1) : told).map(([name, title], index) => (
+        <small key={index}>
+          {!isOne && <b>{name}: </b>}
+          <Sentence text={title} />
+        </small>
+      ))}
+    </>
   );
 }
 

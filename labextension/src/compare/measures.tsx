@@ -71,7 +71,10 @@ function Group(props: {
                 {row.values.map((value, index) => (
                   <td key={index}>
                     <Value row={row} value={value} />
-                    <Verdict judgement={row.judgements[index] ?? null} />
+                    <Verdict
+                      judgement={row.judgements[index] ?? null}
+                      unit={row.unit}
+                    />
                   </td>
                 ))}
               </tr>

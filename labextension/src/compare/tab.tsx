@@ -9,6 +9,7 @@ import type { IRequestOptions } from '../api/client';
 import type { Server } from '../api/server';
 import { Loader } from '../capture/loader';
 import { compareIcon } from '../icons';
+import { namesOf } from './names';
 import type { ICompared } from './view';
 import { CompareView } from './view';
 
@@ -105,15 +106,10 @@ export class CompareTab extends ReactWidget {
   };
 
   private _onAnswer(loader: Loader<ICompared>): void {
-    const names = loader.value?.captures.map(({ name }) => name) ?? [];
-    if (names.length > 0) {
-      const [first, ...rest] = names;
-      const { trans } = this._options;
-      this.title.label =
-        rest.length === 1
-          ? trans.__('%1 ↔ %2', first, rest[0])
-          : trans.__('Compare %1', names.length);
-      this.title.caption = names.join('\n');
+    const captures = loader.value?.captures ?? [];
+    if (captures.length > 0) {
+      this.title.label = captures.map(({ name }) => name).join(' ↔ ');
+      this.title.caption = namesOf(captures).join('\n');
     }
   }
 

@@ -2,15 +2,21 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { classes } from '@jupyterlab/ui-components';
 import React from 'react';
 
-import type { IJudgement, IMeasure, ISideBySide } from '../api/compare';
+import type {
+  IJudgement,
+  IMeasure,
+  ISideBySide,
+  Verdict as TVerdict
+} from '../api/compare';
 import { useTrans } from '../card/actions';
 import { formatQuantity } from '../format';
 
-/** How a value stands to the baseline's, and whether that tells anything: '0.36 × · faster'. */
+/** How a value stands to the baseline's, and whether that tells anything: '19.6 × faster'. */
 export function Verdict(props: {
   judgement: IJudgement | null;
+  unit: string;
 }): React.JSX.Element | null {
-  const { judgement } = props;
+  const { judgement, unit } = props;
   const trans = useTrans();
   if (typeof judgement?.ratio !== 'number') {
     return null;
@@ -18,28 +24,40 @@ export function Verdict(props: {
   const { low, high } = judgement;
   const range =
     low !== null && high !== null
-      ? trans.__('most likely %1 to %2 times', ratioText(low), ratioText(high))
+      ? trans.__(
+          'most likely %1 to %2 times the baseline’s',
+          ratioText(low),
+          ratioText(high)
+        )
       : '';
   return (
     <span
       className={classes('jp-JaxProf-verdict', `jp-mod-${judgement.verdict}`)}
       title={judgement.reason || range}
     >
-      {trans.__('%1 ×', ratioText(judgement.ratio))} {wordOf(judgement, trans)}
+      {wordsOf(judgement.verdict, judgement.ratio, unit, trans)}
     </span>
   );
 }
 
-function wordOf({ verdict }: IJudgement, trans: TranslationBundle): string {
+/** What is faster is so many times as fast; `ratio` is that of the times. */
+function wordsOf(
+  verdict: TVerdict,
+  ratio: number,
+  unit: string,
+  trans: TranslationBundle
+): string {
   switch (verdict) {
     case 'faster':
-      return trans.__('faster');
+      return trans.__('%1 × faster', ratioText(1 / ratio));
     case 'slower':
-      return trans.__('slower');
+      return trans.__('%1 × slower', ratioText(ratio));
     case 'alike':
       return trans.__('no difference');
     case 'unknown':
-      return trans.__('not judged');
+      return unit === 'ms'
+        ? trans.__('%1 × as long, not judged', ratioText(ratio))
+        : trans.__('%1 × as much, not judged', ratioText(ratio));
   }
 }
 

@@ -49,6 +49,11 @@ export class ImportsModel extends VDomModel {
     return this._imports;
   }
 
+  /** Those that failed and are not dismissed yet. */
+  get failed(): readonly IImport[] {
+    return this._imports.filter(({ state }) => state === 'failed');
+  }
+
   /** Import a file or folder that the server's contents API knows. Never rejects. */
   async importPath(path: string): Promise<IOutcome | null> {
     const title = path.split('/').pop() ?? path;

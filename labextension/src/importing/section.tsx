@@ -19,6 +19,20 @@ export function ImportsSection(props: IImportsSectionProps): React.JSX.Element {
       {() =>
         model.imports.length > 0 ? (
           <ul className="jp-JaxProf-imports" aria-label={trans.__('Imports')}>
+            {model.failed.length > 1 && (
+              <li className="jp-JaxProf-dismissAll">
+                <button
+                  className="jp-JaxProf-linkButton"
+                  onClick={() => {
+                    model.failed.forEach(one => {
+                      model.cancel(one);
+                    });
+                  }}
+                >
+                  {trans.__('Dismiss all %1', model.failed.length)}
+                </button>
+              </li>
+            )}
             {model.imports.map(one => (
               <Import key={one.key} one={one} {...props} />
             ))}

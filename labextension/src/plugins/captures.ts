@@ -68,8 +68,10 @@ export const capturesPlugin: JupyterFrontEndPlugin<ICapturesSidebar> = {
     });
     addCaptureCommands(app, actions, trans);
     addPanelCommands(app, model, panel.id, labShell, trans);
-    for (const command of [CommandIDs.show, CommandIDs.refresh]) {
-      palette?.addItem({ command, category: 'JaxProf' });
+    palette?.addItem({ command: CommandIDs.refresh, category: 'JaxProf' });
+    if (labShell) {
+      // Notebook 7 offers a command of its own to show each panel at its side.
+      palette?.addItem({ command: CommandIDs.show, category: 'JaxProf' });
     }
     return panel;
   }

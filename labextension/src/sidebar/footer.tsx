@@ -3,7 +3,7 @@ import { copyIcon } from '@jupyterlab/ui-components';
 import React from 'react';
 
 import type { IOverLimit } from '../api/types';
-import { formatBytes } from '../format';
+import { formatBytes, formatCount } from '../format';
 import type { Totals } from './model';
 import { Path } from './path';
 
@@ -21,8 +21,14 @@ interface IFooterProps {
 export function Footer(props: IFooterProps): React.JSX.Element {
   const { totals, filtered, storePath, trans, onCopyPath } = props;
   const count = filtered
-    ? trans.__('%1 of %2 captures', totals.matched, totals.total)
-    : trans._n('%1 capture', '%1 captures', totals.total);
+    ? trans.__(
+        '%1 of %2 captures',
+        formatCount(totals.matched),
+        formatCount(totals.total)
+      )
+    : totals.total === 1
+      ? trans.__('1 capture')
+      : trans.__('%1 captures', formatCount(totals.total));
   const limit = totals.size_limit_bytes;
   const size = formatBytes(totals.size_bytes);
   return (

@@ -256,6 +256,12 @@ function useFocus(
       model.focusWanted = true;
       select(model, row.id, extending.current ? 'range' : 'only');
     }
+    if (model.revealWanted) {
+      model.revealWanted = false;
+      const index =
+        model.selectedId === null ? -1 : model.rows.indexOf(model.selectedId);
+      reveal(node, Math.max(index, 0));
+    }
     if (model.focusWanted && model.selectedId !== null) {
       const index = model.rows.indexOf(model.selectedId);
       const element = node.querySelector<HTMLElement>(

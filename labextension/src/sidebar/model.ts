@@ -125,6 +125,9 @@ export class CapturesModel extends VDomModel {
   /** The selected row shall get the keyboard; the list clears this when it has. */
   focusWanted = false;
 
+  /** The selected row shall be in sight; the list clears this when it is. */
+  revealWanted = false;
+
   get isVisible(): boolean {
     return this._visible;
   }
@@ -188,6 +191,8 @@ export class CapturesModel extends VDomModel {
     this._sight = [0, 0];
     this.stateChanged.emit();
     await this.refresh();
+    this.revealWanted = true;
+    this.stateChanged.emit();
   }
 
   async clearFilters(): Promise<void> {
