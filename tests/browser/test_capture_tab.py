@@ -72,7 +72,8 @@ def test_a_capture_has_a_tab_with_its_card_code_history_environment_and_files(
     expect(page).to_contain_text("The host starves the device")
     notes = page.get_by_role("textbox", name="Notes")
     notes.fill("before the change")
-    notes.blur()
+    with lab.page.expect_response(lambda answer: answer.request.method == "PATCH"):
+        notes.blur()
     expect(lab.row("latest").get_by_text("latest", exact=True)).to_have_attribute(
         "title", "latest\n\nbefore the change"
     )
