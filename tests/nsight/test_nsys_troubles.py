@@ -113,7 +113,7 @@ def test_an_nsys_that_records_nothing_gives_way_to_one_that_does(notebook, tmp_p
 
 
 def test_sampling_that_hangs_is_told(notebook, monkeypatch):
-    """The real one: its stop hangs where the system forbids sampling, in the trial or after; elsewhere it works."""
+    """The real one: its stop hangs where the system forbids sampling, or it works."""
     monkeypatch.setattr(trial, "STOP_S", 5.0)
     monkeypatch.setattr(session, "STOP_TIMEOUT_S", 20.0)
     monkeypatch.setattr(interrupts, "GRACE_S", 0.5)
