@@ -7,6 +7,7 @@ modification time and size stay the same. The records themselves are read again 
 from __future__ import annotations
 
 import errno
+import math
 import os
 import stat
 import threading
@@ -23,6 +24,8 @@ from .record import MAX_RECORD_BYTES, RECORD_FILE, DamagedRecord, Record, decode
 
 # XProf goes on writing its caches after it has made their files: a size is remembered once a directory rests.
 _RESTING_NS = 60_000_000_000
+# How long a look holds while the directory is as it was: records that are edited by hand are seen after that.
+_TRUSTED_S = 3.0
 
 
 @dataclass
@@ -88,25 +91,40 @@ class Index:
     def __init__(self, captures_dir: Path) -> None:
         self._captures_dir = captures_dir
         self._entries: dict[str, Entry] = {}
+        self._version = -1
+        self._looked_s = -math.inf
         self._lock = threading.Lock()
 
     def refresh(self) -> list[Entry]:
-        """Look for what changed; give every capture's entry. Raises OSError when the store can't be read."""
+        """Look for what changed; give every capture's entry. Raises OSError when the store can't be read.
+
+        Each change of ours gives the directory a new modification time. While it keeps the one it had, a look
+        that is a few seconds old still holds: searches and scrolling cost no ten thousand looks at the disk.
+        """
         with self._lock:
             try:
-                with os.scandir(self._captures_dir) as found:
-                    names = [
-                        entry.name
-                        for entry in found
-                        if is_id(entry.name) and entry.is_dir(follow_symlinks=False)
-                    ]
+                version = os.stat(self._captures_dir).st_mtime_ns  # noqa: PTH116 (before the scan, never after)
+                fresh = time.monotonic() - self._looked_s < _TRUSTED_S
+                if version != self._version or not fresh:
+                    self._looked_s = time.monotonic()
+                    self._entries = self._scan()
             except FileNotFoundError:
-                names = []
-            names.sort(reverse=True)
-            base = str(self._captures_dir)
-            entries = (self._current(base, name) for name in names)
-            self._entries = {entry.id: entry for entry in entries if entry is not None}
+                version, self._entries = -1, {}
+            self._version = version
             return list(self._entries.values())
+
+    def _scan(self) -> dict[str, Entry]:
+        known = self._entries
+        with os.scandir(self._captures_dir) as found:
+            names = [
+                entry.name
+                for entry in found
+                if (entry.name in known or is_id(entry.name)) and entry.is_dir(follow_symlinks=False)
+            ]
+        names.sort(reverse=True)
+        base = str(self._captures_dir)
+        entries = (self._current(base, name) for name in names)
+        return {entry.id: entry for entry in entries if entry is not None}
 
     def _current(self, base: str, name: str) -> Entry | None:
         place = f"{base}/{name}"  # ten thousand Path objects would cost more than all the rest

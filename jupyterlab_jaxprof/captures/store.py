@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -190,6 +191,11 @@ class Store:
         """Give what is measured now by any living process, the oldest first."""
         return running(self._partial_dir)
 
+    def look(self) -> None:
+        """Learn what a list needs of each capture, so that the next list is quick. Raises nothing."""
+        with suppress(OSError):  # the list will tell
+            self._index.refresh()
+
     def list(
         self,
         *,
@@ -214,23 +220,26 @@ class Store:
             entries = []
             problems = problems or [sentence("The captures can't be read", self.captures_dir, error)]
         words = folded(text or "").split()
-        matched = [
-            entry
-            for entry in entries
-            if (ids is None or entry.id in ids)
-            and (not kind or entry.kind == kind)
-            and (not notebook or entry.notebook == notebook)
-            and all(word in entry.text or entry.id.startswith(word) for word in words)
-        ]
+        matched = entries
+        if ids is not None or kind or notebook or words:
+            matched = [
+                entry
+                for entry in entries
+                if (ids is None or entry.id in ids)
+                and (not kind or entry.kind == kind)
+                and (not notebook or entry.notebook == notebook)
+                and all(word in entry.text or entry.id.startswith(word) for word in words)
+            ]
+        size_bytes = sum(entry.disk_bytes for entry in entries)
         start = max(offset, 0)
         shown = matched[start : start + max(limit, 0)]
         return Page(
             rows=[row for entry in shown if (row := self._row(entry)) is not None],
             matched=len(matched),
             total=len(entries),
-            size_bytes=sum(entry.disk_bytes for entry in entries),
+            size_bytes=size_bytes,
             size_limit_bytes=limit_bytes,
-            over_limit=_over_limit(entries, limit_bytes),
+            over_limit=_over_limit(entries, size_bytes, limit_bytes),
             problems=problems,
             kinds=sorted({entry.kind for entry in entries} - {""}),
             notebooks=sorted({entry.notebook for entry in entries} - {""}),
@@ -356,12 +365,12 @@ def _unknown(capture_id: str) -> UnknownCapture:
     )
 
 
-def _over_limit(entries: Iterable[Entry], limit_bytes: int | None) -> OverLimit:
+def _over_limit(entries: Iterable[Entry], size_bytes: int, limit_bytes: int | None) -> OverLimit:
     """Tell by how much the store is over its limit, and its oldest unpinned captures that would mend it.
 
     Nothing is ever deleted without the user: the ids are an offer. A damaged one might be pinned.
     """
-    excess = sum(entry.disk_bytes for entry in entries) - (limit_bytes or 0)
+    excess = size_bytes - (limit_bytes or 0)
     if not limit_bytes or excess <= 0:
         return OverLimit(0, ())
     ids: list[str] = []

@@ -76,12 +76,15 @@ class StoreWatcher:
 
     async def _watch(self) -> None:
         seen, changes = await asyncio.to_thread(self._look), 0
+        # A store of thousands takes its time at first: read it before somebody waits for the list.
+        await asyncio.to_thread(self._store.look)
         viewers = self._viewers()
         while True:
             await asyncio.sleep(INTERVAL_S)
             # In a thread: a stat on a network file system can take long.
             found = await asyncio.to_thread(self._look)
             if found[0] != seen[0]:
+                await asyncio.to_thread(self._store.look)
                 self._emit(SCHEMA_ID, found[0])
             if found[1] != seen[1] or self._viewers() != viewers:
                 changes += 1

@@ -93,9 +93,29 @@ def test_one_change_among_ten_thousand_is_seen(many: Store) -> None:
     assert store.list().total == COUNT - 1
 
 
+def test_a_look_that_has_just_been_had_is_not_had_again(many: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scrolling and typing ask many times a second; each change is seen at once all the same."""
+    store = Store(many.root)
+    store.look()
+    looks: list[str] = []
+    lstat = os.lstat
+
+    def counted(path: str) -> os.stat_result:
+        looks.append(path)
+        return lstat(path)
+
+    monkeypatch.setattr("jupyterlab_jaxprof.captures.index.os.lstat", counted)
+    monkeypatch.setattr("jupyterlab_jaxprof.captures.index._TRUSTED_S", 3600.0)
+    first = store.list(limit=1).rows[0]
+    assert not [path for path in looks if path.endswith("capture.json")]
+    Store(many.root).update(first.id, name="changed just now")
+    assert store.list(text="changed just now").matched == 1
+
+
 def test_page_reads_only_its_own_records(many: Store, tmp_path: Path) -> None:
     """A record that the list knows isn't read again: its content may go while its stamp stays."""
     store = Store(many.root)
+    store.look()
     before = store.list(offset=100, limit=10)
     outside = many.captures_dir / store.list(limit=1).rows[0].id / "capture.json"
     status, content = outside.stat(), outside.read_bytes()

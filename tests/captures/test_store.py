@@ -232,7 +232,7 @@ def test_caches_of_xprof_count_on_disk_only(store: Store) -> None:
     os.utime(session, (past, past))
     before = store.list()
     (session / "ALL_HOSTS.op_stats_v2.pb").write_bytes(b"x" * 5000)
-    after = store.list()
+    after = Store(store.root).list()  # the total of one that has just looked is some seconds old
     assert after.rows[0].size_bytes == before.rows[0].size_bytes == 1000
     assert after.rows[0].disk_bytes == before.rows[0].disk_bytes + 5000 == store.disk_bytes(record.id)
     assert after.size_bytes == before.size_bytes + 5000 == after.rows[0].disk_bytes
