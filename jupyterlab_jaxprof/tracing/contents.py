@@ -71,8 +71,8 @@ def diagnosed(
         return None, f"The trace is kept, but could not be diagnosed. {error}"
     except Exception as error:  # noqa: BLE001 (see above)
         return None, (
-            f"The trace is kept, but its diagnosis failed ({type(error).__name__}: {error}). XProf shows it "
-            "all the same. This is a fault of jupyterlab-jaxprof: please report it."
+            f"The trace is kept, but its diagnosis failed ({type(error).__name__}: {error}). "
+            "This is a fault of jupyterlab-jaxprof: please report it."
         )
 
 

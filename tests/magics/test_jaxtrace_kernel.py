@@ -125,7 +125,7 @@ def test_an_interrupt_of_an_awaiting_body(kernel, store):
 def test_progress_is_replaced_by_the_card(kernel):
     output = run(kernel, "%%jaxtrace --python\nfor i in range(1_000_000): abs(i)")
     assert output.replaced
-    assert output.replaced[0].startswith("Writing the trace")
+    assert output.replaced[0].startswith(("Writing the trace", "Reading the trace"))  # what took a second
     assert len(output.displays) == 1
     assert output.displays[0]["text/plain"].startswith("trace")
 
