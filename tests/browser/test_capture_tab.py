@@ -116,6 +116,8 @@ def test_a_capture_has_a_tab_with_its_card_code_history_environment_and_files(
     expect(tab_of(lab, "earlier")).to_be_visible()
     expect(page.get_by_role("tab", name="Card")).to_be_focused()
     assert store.get(earlier).name == "earlier"
+    store.update(capture_id, name="renamed")
+    expect(tab_of(lab, "renamed")).to_be_visible(timeout=PATIENCE_MS)  # though its page is hidden
 
 
 def test_a_tab_follows_changes_and_comes_back_after_a_reload(lab: Lab, store: Store, page: Locator) -> None:

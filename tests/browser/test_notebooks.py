@@ -102,4 +102,7 @@ def test_notebook_7(browser: Browser, server: Server) -> None:
         lab.page.locator(".lm-Menu-item").filter(has_text="Left Sidebar").hover()
         lab.page.locator(".lm-Menu-item").filter(has_text="JaxProf").click()
         expect(lab.row("from a saved notebook").first).to_be_visible()
+        lab.row("from a saved notebook").first.dblclick()
+        tab = lab.page.locator(".jp-JaxProf-capture:visible")
+        expect(tab.get_by_role("tab", name="Environment")).to_be_visible()
         save_screenshot(lab, "notebook7")

@@ -129,7 +129,7 @@ export function drawTable(title, columns, rows) {
           body
         ])
       ],
-      { class: 'scroller', tabindex: '0', role: 'region', 'aria-label': title }
+      { class: 'scroller', tabindex: '0', role: 'group', 'aria-label': title }
     ),
     more
   ]);

@@ -1,7 +1,7 @@
 import { ServerConnection } from '@jupyterlab/services';
 
 import type { IHistory, ISideBySide } from './compare';
-import { problemOfError, problemOfResponse } from './problem';
+import { problemOfError, problemOfResponse, RequestProblem } from './problem';
 import type { IStoredRecord } from './record';
 import type {
   CaptureChanges,
@@ -176,6 +176,9 @@ export class Client {
     details: IRequestDetails
   ): Promise<T> {
     const response = await this.request(method, segments, details);
+    if (!response.headers.get('Content-Type')?.includes('json')) {
+      throw new RequestProblem('foreign', '', response.status);
+    }
     try {
       return (await response.json()) as T;
     } catch (error) {

@@ -2,7 +2,7 @@ import { ServerConnection } from '@jupyterlab/services';
 
 /** Why a request failed. */
 export type ProblemKind =
-  'missing' | 'outdated' | 'forbidden' | 'unreachable' | 'failed';
+  'missing' | 'outdated' | 'forbidden' | 'foreign' | 'unreachable' | 'failed';
 
 /** A failed request, with the server's sentence; it is empty where only the kind tells anything. */
 export class RequestProblem extends Error {

@@ -2,6 +2,7 @@ import type { ILayoutRestorer, JupyterFrontEnd } from '@jupyterlab/application';
 import { WidgetTracker } from '@jupyterlab/apputils';
 import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 
+import { addToMain } from '../area';
 import type { ICaptureTabOptions } from './tab';
 import { CaptureTab, readSection } from './tab';
 
@@ -28,6 +29,17 @@ export class CaptureTabs {
     });
   }
 
+  /** A capture may have another name in the list, which a hidden tab's label shall have too. */
+  rename(): void {
+    const { model } = this._options.actions;
+    this._tracker.forEach(tab => {
+      const name = model.row(tab.captureId)?.name;
+      if (name !== undefined && name !== tab.title.label) {
+        tab.title.label = name;
+      }
+    });
+  }
+
   /** The store has changed. */
   notify(): void {
     this._tracker.forEach(tab => {
@@ -51,7 +63,7 @@ export class CaptureTabs {
     tab.id = `jaxprof-capture-${captureId}`;
     tab.sectionChanged.connect(() => void this._tracker.save(tab));
     void this._tracker.add(tab);
-    this._app.shell.add(tab, 'main', { type: 'JaxProf Capture' });
+    addToMain(this._app, tab, 'JaxProf Capture');
     return tab;
   }
 

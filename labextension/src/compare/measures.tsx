@@ -8,8 +8,8 @@ import { Verdict } from './verdict';
 
 const LABEL_PX = 250;
 const VALUE_PX = 215;
-const LEAST_LABEL_PX = 150;
-const LEAST_VALUE_PX = 175;
+const LEAST_LABEL_PX = 120;
+const LEAST_VALUE_PX = 130;
 const GROUPS = ['steps', 'parts', 'run', 'memory', 'sweep'] as const;
 
 /** All quantities, in groups: a row each, a column for each capture, a bar for each value. */

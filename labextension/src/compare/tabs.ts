@@ -1,6 +1,7 @@
 import type { ILayoutRestorer, JupyterFrontEnd } from '@jupyterlab/application';
 import { WidgetTracker } from '@jupyterlab/apputils';
 
+import { addToMain } from '../area';
 import type { ICompareTabOptions } from './tab';
 import { CompareTab } from './tab';
 
@@ -35,7 +36,7 @@ export class CompareTabs {
       `jaxprof-compare-${crypto.getRandomValues(new Uint32Array(1)).join('')}`;
     tab.idsChanged.connect(() => void this._tracker.save(tab));
     void this._tracker.add(tab);
-    this._app.shell.add(tab, 'main', { type: 'JaxProf Comparison' });
+    addToMain(this._app, tab, 'JaxProf Comparison');
     return tab;
   }
 

@@ -65,6 +65,9 @@ export const capturePlugin: JupyterFrontEndPlugin<void> = {
       }
     });
     tabs.restore(restorer, CommandIDs.openCapture);
+    model.stateChanged.connect(() => {
+      tabs.rename();
+    });
     followChanges(app, () => {
       tabs.notify();
     });

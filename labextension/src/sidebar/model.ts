@@ -157,8 +157,17 @@ export class CapturesModel extends VDomModel {
     }
   }
 
-  /** Load what is in sight anew. */
+  /** Load what is in sight anew. Resolves when that is shown, be it by a later call's answer. */
   async refresh(options?: IRequestOptions): Promise<void> {
+    let latest = (this._latest = this._refresh(options));
+    await latest;
+    while (latest !== this._latest) {
+      latest = this._latest;
+      await latest;
+    }
+  }
+
+  private async _refresh(options?: IRequestOptions): Promise<void> {
     const rows = new RowWindow();
     const [first, last] = this._sight;
     this._generation += 1;
@@ -370,6 +379,7 @@ export class CapturesModel extends VDomModel {
   private _query = NO_FILTER;
   private _sight: [number, number] = [0, 0];
   private _generation = 0;
+  private _latest: Promise<void> = Promise.resolve();
   private _asked = new Set<number>();
   private _loading = 0;
   private _visible = false;

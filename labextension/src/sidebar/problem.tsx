@@ -64,6 +64,16 @@ function explain(
         lines: [problem.message],
         commands: []
       };
+    case 'foreign':
+      return {
+        title: trans.__('Something else answered'),
+        lines: [
+          trans.__(
+            'What came is a page, not an answer of the Jupyter server: a proxy’s, or one to log in at. Reload this page, and log in where it asks for that.'
+          )
+        ],
+        commands: []
+      };
     case 'failed':
       return {
         title: trans.__('The captures could not be loaded'),

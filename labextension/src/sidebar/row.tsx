@@ -85,6 +85,8 @@ export function CaptureRow(props: IRowProps): React.JSX.Element {
   const Icon = kindIcon(row.kind);
   // A click says itself what it selects; the focus that it brings says nothing more.
   const clicking = useRef(false);
+  // Hovering brings buttons below the pointer: where a double click began tells what it is on.
+  const beganOnRow = useRef(false);
   const select = (): void => {
     props.onSelect(row, 'touch');
   };
@@ -104,6 +106,9 @@ export function CaptureRow(props: IRowProps): React.JSX.Element {
       tabIndex={current ? 0 : -1}
       onMouseDown={event => {
         clicking.current = true;
+        if (event.detail < 2) {
+          beganOnRow.current = isOfRow(event.target);
+        }
         if (event.button === 0 && isOfRow(event.target)) {
           props.onSelect(row, howOf(event));
         } else {
@@ -121,7 +126,7 @@ export function CaptureRow(props: IRowProps): React.JSX.Element {
       }}
       onContextMenu={select}
       onDoubleClick={() => {
-        if (!renaming) {
+        if (!renaming && beganOnRow.current) {
           props.onOpen(row);
         }
       }}
@@ -253,8 +258,10 @@ function RowButtons(props: IRowProps): React.JSX.Element {
           tabIndex={-1}
           title={trans.__('Open in XProf')}
           aria-label={trans.__('Open in XProf')}
-          onClick={() => {
-            props.onOpenXprof(row);
+          onClick={event => {
+            if (event.detail < 2) {
+              props.onOpenXprof(row);
+            }
           }}
         >
           <launchIcon.react tag="span" />
@@ -267,7 +274,9 @@ function RowButtons(props: IRowProps): React.JSX.Element {
         aria-label={trans.__('More actions')}
         aria-haspopup="menu"
         onClick={event => {
-          openContextMenu(event.currentTarget);
+          if (event.detail < 2) {
+            openContextMenu(event.currentTarget);
+          }
         }}
       >
         <ellipsesIcon.react tag="span" />

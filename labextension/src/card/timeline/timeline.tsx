@@ -178,7 +178,7 @@ function Drawing(props: {
         ) : (
           <span className="jx-hint">
             {trans.__(
-              'Point at something to see what it is. Ctrl and the wheel zoom, dragging moves. With the keyboard: + and − zoom, the arrows go from one to the next, 0 shows all.'
+              'Point at something to see what it is. Ctrl and the wheel zoom, dragging moves. Keys: + and − zoom, arrows go from one to the next, 0 shows all.'
             )}
           </span>
         )}
