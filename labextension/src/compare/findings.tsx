@@ -9,7 +9,7 @@ import { formatMilliseconds } from '../format';
 import { MeasureTable } from './measures';
 
 /** Wide enough for a sentence. */
-const LABEL_PX = 400;
+const LABEL_PX = 310;
 
 /** The findings of all: what came and what went. */
 export function ComparedFindings(props: {
