@@ -64,6 +64,7 @@ _TABLES = {
         }
     ],
     "calls": [{"name": str, **_numbers("count", "total_ms", "share_wall")}],
+    "system_calls": [{"name": str, **_numbers("count", "total_ms", "share_wall")}],
     "annotations": [{"name": str, **_numbers("count", "total_ms", "share_wall", "device_ms")}],
     "modules": [{"name": str, **_numbers("count", "total_ms", "share_device", "share_wall")}],
     "counters": [{**dict.fromkeys(("name", "device", "unit"), str), **_numbers("count", "mean", "max")}],

@@ -150,14 +150,25 @@ def _devices(summary: Data) -> Iterator[Block]:
 def _tables(summary: Data) -> Iterator[Block]:
     tables: Data = summary.get("tables") or {}
     left_out: Data = summary.get("tables_left_out") or {}
+    devices = len(_rows(summary.get("timeline") or {}, "devices"))
     for key, title, make in _TABLES:
         rows = _rows(tables, key)
         if not rows:
             continue
         columns, shown = make(rows)
+        columns = [_whose(key, column, devices) for column in columns]
         total = len(rows) + int(left_out.get(key) or 0)
         table = Table("", columns, shown[:MAX_ROWS], _more(total - min(len(rows), MAX_ROWS)))
         yield Details(f"{title} ({units.count(total)})", [table])
+
+
+def _whose(table: str, column: str, devices: int) -> str:
+    """Say of a column, where there are several devices, whether it is of one, of all, or of the host."""
+    if devices < 2 or column not in _OF_DEVICES.get(table, ()):
+        return column
+    if table == "kernels":
+        return f"{column} (its own)" if column == "of device" else f"{column} (its device's)"
+    return f"{column} (of all {devices} devices)"
 
 
 def _kernels(rows: Sequence[Data]) -> tuple[list[str], list[Row]]:
@@ -239,14 +250,23 @@ def _modules(rows: Sequence[Data]) -> tuple[list[str], list[Row]]:
     return columns, [_named(row, _spent(row, "share_device")) for row in rows]
 
 
+#: The columns whose meaning depends on the number of devices.
+_OF_DEVICES = {
+    "kernels": ("of device", "of wall"),
+    "hlo_ops": ("total", "of device", "of wall"),
+    "copies": ("total", "of wall"),
+    "modules": ("total", "of device", "of wall"),
+}
+
 _Maker = Callable[[Sequence[Data]], tuple[list[str], list[Row]]]
 
 _TABLES: tuple[tuple[str, str, _Maker], ...] = (
     ("kernels", "Kernels", _kernels),
     ("hlo_ops", "HLO operations, with JAX's scopes", _hlo_ops),
-    ("copies", "Copies", _copies),
+    ("copies", "Copies and memsets", _copies),
     ("annotations", "Annotations on the host", _annotations),
     ("calls", "API calls", _calls),
+    ("system_calls", "Calls of the operating system's library", _calls),
     ("modules", "Modules", _modules),
     ("counters", "GPU metrics", _counters),
 )

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from jupyterlab_jaxprof.timeline.model import OpKind, Timeline
+from jupyterlab_jaxprof.timeline.model import Timeline
 
 from .analysis import Analysis, analyse
 from .drawing import drawing
@@ -66,8 +64,7 @@ def _overview(analysis: Analysis) -> dict[str, Any]:
                 "copy_ms": round(use.copy.total_ns / 1e6, 6),
                 "collective_ms": round(use.collective.total_ns / 1e6, 6),
                 "idle_ms": round(use.idle.total_ns / 1e6, 6),
-                # Clearing memory is in no table
-                "ops": int(np.count_nonzero(timeline.ops.kind[use.rows] != OpKind.SET)),
+                "ops": len(use.rows),
             }
             for use in analysis.devices
         ],

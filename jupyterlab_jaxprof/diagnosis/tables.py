@@ -1,4 +1,8 @@
-"""The top tables: kernels, HLO operations, copies, API calls, annotations and programs by their time."""
+"""The top tables: kernels, HLO operations, copies, calls, annotations and programs by their time.
+
+`share_wall` is of the window's wall time: of a kernel its own device's; of HLO operations, copies and
+modules, which are summed over the devices, that of all of them; of what runs on the host the host's.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jupyterlab_jaxprof.timeline.model import CopyKind, HostMemory, OpKind, RangeKind
+from jupyterlab_jaxprof.timeline.model import ApiCalls, CopyKind, HostMemory, HostRanges, OpKind, RangeKind
 
 from . import thresholds
 from .analysis import Analysis, is_staged
@@ -19,6 +23,7 @@ from .programs import scope_of
 
 Row = dict[str, Any]
 _NAMELESS = "(no name)"
+_SET = "memset"
 _COPY_KINDS = {
     CopyKind.NONE: "not known",
     CopyKind.HOST_TO_DEVICE: "host to device",
@@ -42,6 +47,7 @@ def top_tables(analysis: Analysis) -> tuple[dict[str, list[Row]], dict[str, int]
         "hlo_ops": _hlo_ops,
         "copies": _copies,
         "calls": _calls,
+        "system_calls": _system_calls,
         "annotations": _annotations,
         "modules": _modules,
         "counters": _counters,
@@ -122,7 +128,7 @@ def _kernels(analysis: Analysis) -> tuple[list[Row], int]:
 def _hlo_ops(analysis: Analysis) -> tuple[list[Row], int]:
     timeline, ops = analysis.timeline, analysis.timeline.ops
     rows = _rows_in_window(analysis)
-    # A library clears memory before some of its kernels: that is in no table
+    # A library clears memory before some of its kernels: that is among the copies
     rows = rows[(ops.hlo_op[rows] != 0) & (ops.kind[rows] != OpKind.SET)]
     groups = _Groups(ops.duration_ns[rows], ops.module[rows], ops.hlo_op[rows])
     table: list[Row] = []
@@ -146,16 +152,18 @@ def _hlo_ops(analysis: Analysis) -> tuple[list[Row], int]:
 def _copies(analysis: Analysis) -> tuple[list[Row], int]:
     ops = analysis.timeline.ops
     rows = _rows_in_window(analysis)
-    rows = rows[ops.kind[rows] == OpKind.COPY]
-    groups = _Groups(ops.duration_ns[rows], ops.copy_kind[rows], ops.host_memory[rows])
+    # With the clearing of memory the kernels and these are all that a device does, as in `nsys stats`
+    rows = rows[(ops.kind[rows] == OpKind.COPY) | (ops.kind[rows] == OpKind.SET)]
+    groups = _Groups(ops.duration_ns[rows], ops.kind[rows], ops.copy_kind[rows], ops.host_memory[rows])
     sizes = np.bincount(groups.key, weights=ops.size_bytes[rows].astype(np.float64))
     table: list[Row] = []
     for group in groups.top:
         row, total = rows[groups.firsts[group]], float(groups.totals_ns[group])
+        is_set = ops.kind[row] == OpKind.SET
         table.append(
             {
-                "kind": _COPY_KINDS[CopyKind(int(ops.copy_kind[row]))],
-                "memory": _memory(analysis, rows[groups.key == group]),
+                "kind": _SET if is_set else _COPY_KINDS[CopyKind(int(ops.copy_kind[row]))],
+                "memory": "" if is_set else _memory(analysis, rows[groups.key == group]),
                 "count": int(groups.counts[group]),
                 "bytes": int(sizes[group]),
                 "total_ms": _ms(total),
@@ -174,12 +182,25 @@ def _memory(analysis: Analysis, rows: NDArray[np.intp]) -> str:
 
 
 def _calls(analysis: Analysis) -> tuple[list[Row], int]:
-    timeline, calls, (start_ns, end_ns) = analysis.timeline, analysis.timeline.calls, analysis.extent
-    rows = np.flatnonzero((calls.start_ns >= start_ns) & (calls.start_ns < end_ns))
+    calls = analysis.timeline.calls
+    return _called(analysis, calls, np.ones(len(calls), dtype=np.bool_))
+
+
+def _system_calls(analysis: Analysis) -> tuple[list[Row], int]:
+    """Calls of the operating system's runtime, where they were recorded."""
+    ranges = analysis.timeline.ranges
+    return _called(analysis, ranges, ranges.kind == RangeKind.SYSTEM)
+
+
+def _called(
+    analysis: Analysis, calls: ApiCalls | HostRanges, chosen: NDArray[np.bool_]
+) -> tuple[list[Row], int]:
+    start_ns, end_ns = analysis.extent
+    rows = np.flatnonzero(chosen & (calls.start_ns >= start_ns) & (calls.start_ns < end_ns))
     groups = _Groups(calls.duration_ns[rows], calls.name[rows])
     return [
         {
-            "name": timeline.text(int(calls.name[rows[groups.firsts[group]]])),
+            "name": analysis.timeline.text(int(calls.name[rows[groups.firsts[group]]])),
             "count": int(groups.counts[group]),
             "total_ms": _ms(float(groups.totals_ns[group])),
             "share_wall": _share(float(groups.totals_ns[group]), analysis.length_ns),

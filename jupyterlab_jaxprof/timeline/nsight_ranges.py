@@ -15,6 +15,8 @@ from .nsight_places import Places, distinct
 
 # ENUM_NSYS_EVENT_TYPE: NvtxDomainCreate, NvtxPushPopRange, NvtxStartEndRange
 _DOMAIN, _PUSH_POP, _START_END = 75, 59, 60
+#: ENUM_NSYS_EVENT_CLASS: a call of the operating system's runtime
+_SYSTEM_CALL = 27
 
 
 @dataclass(frozen=True)
@@ -80,8 +82,12 @@ def read_system(database: Database, places: Places, strings: Mapping[int, str]) 
     table = database.table("OSRT_API")
     if table is None:
         return _no_ranges()
-    read = database.integers(table, "start", "end", "globalTid", "nameId", start=NO_TIME, end=NO_TIME)
-    keep = np.flatnonzero(timed(read["start"], read["end"]))
+    columns = ("start", "end", "globalTid", "nameId", "eventClass")
+    read = database.integers(table, *columns, start=NO_TIME, end=NO_TIME)
+    calls = timed(read["start"], read["end"])
+    if database.has(table, "eventClass"):  # there are marks of nsys's own among them
+        calls &= read["eventClass"] == _SYSTEM_CALL
+    keep = np.flatnonzero(calls)
     found, which = distinct(read["nameId"][keep])
     return Ranges(
         process=places.processes(read["globalTid"][keep]),

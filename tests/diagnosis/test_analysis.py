@@ -279,12 +279,13 @@ def test_shares_are_rounded_as_the_cards_do(share: float, text: str) -> None:
     assert share < 0.01 or cards.units.share(share) == text
 
 
-def test_what_no_table_lists_is_no_operation() -> None:
+def test_clearing_memory_is_an_operation_and_in_a_table() -> None:
     scene = Scene()
     loop(scene, 4)
     scene.kernel(2000, 5, "Memset", kind=OpKind.SET)
-    (device,) = diagnose(scene.timeline()).summary["timeline"]["devices"]
-    assert device["ops"] == 16
+    summary = diagnose(scene.timeline()).summary
+    assert [device["ops"] for device in summary["timeline"]["devices"]] == [17]
+    assert [row["count"] for row in summary["tables"]["copies"] if row["kind"] == "memset"] == [1]
 
 
 def test_an_annotation_without_a_name_explains_nothing() -> None:

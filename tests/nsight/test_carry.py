@@ -180,6 +180,13 @@ handle = open("notes.txt", "w+"); print("kept", file=handle, flush=True)
 def uses(): return handle.read()
 holding = {"handle": handle}
 gone = jnp.ones((4, 5), jnp.bfloat16); gone.delete()
+import other_of_notebook
+from other_of_notebook import triple
+other_of_notebook.K = 7; other_of_notebook.TABLE["rate"] = 0.1; other_of_notebook.more = 1
+other_of_notebook.own = lambda: 5
+import weakref
+referent = Again(); to_referent = weakref.ref(referent)
+weak_values = weakref.WeakValueDictionary(a=referent); weak_set = weakref.WeakSet([referent])
 """,
 ]
 
@@ -256,6 +263,10 @@ except TypeError: result = traceback.format_exc().splitlines()[-3:]
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("notebook")
     (folder / "helper_of_notebook.py").write_text("ANSWER = 42\n")
+    (folder / "other_of_notebook.py").write_text(
+        "K = 3\nTABLE = {'rate': 1.0}\nSAME = 'same'\ndef own(): return 4\n"
+        "def triple(a): return a * K\ndef same(a): return a\n"
+    )
     (folder / "script_of_notebook.py").write_text(
         "SCALE = 5\ndef scripted(a): return a * SCALE\n"
         "class FromScript:\n    def get(self): return SCALE\nfrom_script = FromScript()\n"
@@ -272,7 +283,13 @@ def told(folder):
             {"arrays": "result = gone, big", "magic": "said = !echo {K}\nresult = said"},
             {"shapes_only": "random", "large_bytes": 1},
         ),
-        "plain": Case({"body": "K = numbers[-1]\nresult = K"}),
+        "plain": Case({"body": "import random\nK = numbers[-1]\nresult = K"}),
+        "modules": Case({"body": "result = other_of_notebook.same(1)"}),
+        "weak": Case(
+            {"alive": "result = to_referent().get(), weak_values['a'].get(), len(weak_set)"},
+        ),
+        "weak and held": Case({"ends": "import gc; del referent; gc.collect(); result = to_referent()"}),
+        "classes made by a call": Case({"body": "point, local"}, returned=["point", "local"]),
         "set up": Case(
             {
                 "set up": "result = uses(), holding['handle'] is handle, prefix",
@@ -325,6 +342,30 @@ def test_a_deleted_array_is_refused_or_made_up(told):
     assert told["gone"].error.startswith("gone (ArrayImpl) can't be carried, since its values are gone")
     assert "dtype=bfloat16" in told["made up"].child["arrays"]
     assert "Array([[1., 1." not in told["made up"].child["arrays"]
+
+
+def test_what_is_otherwise_in_a_module_is_told(told):
+    (notice,) = told["modules"].notices
+    for part in (
+        "other_of_notebook.K is 7 in the notebook, 3 there",
+        "other_of_notebook.TABLE is {'rate': 0.1} in the notebook, {'rate': 1.0} there",
+        "other_of_notebook.more is 1 in the notebook, missing there",
+        "other_of_notebook.own is the notebook's in the notebook, the module's own there",
+    ):
+        assert part in notice
+    assert "SAME" not in notice
+
+
+def test_what_weak_references_lead_to_lives_as_long_as_in_the_notebook(told):
+    assert told["weak"].child["alive"] == "('second', 'second', 1)"
+    assert told["weak and held"].child["ends"] == "None"
+
+
+def test_an_instance_of_a_class_that_a_call_has_made_comes_back(told):
+    case = told["classes made by a call"]
+    assert case.notices == []
+    assert case.back["point"] == "Point(a=1, b=5)"
+    assert "Local object" in case.back["local"]
 
 
 def test_values_come_back(told):

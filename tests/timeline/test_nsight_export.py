@@ -15,6 +15,7 @@ from jupyterlab_jaxprof.environment import nsys
 from jupyterlab_jaxprof.timeline import nsight_export
 from jupyterlab_jaxprof.timeline.model import RangeKind, ReadError
 from jupyterlab_jaxprof.timeline.nsight_export import exported, needed_version, read_report
+from tests.support import nsys_stats
 from tests.support.captures import DATA
 
 # Old versions drop the ranges of nvtx 0.2.12 and later without a word, so they are pushed by hand here.
@@ -110,6 +111,22 @@ def test_a_report_recorded_here_is_read(recorded: dict[str, Path]) -> None:
     assert told[-1] == ("Exporting", 1.0)
     assert sorted(report.parent.iterdir()) == beside
     assert needed_version(report) in installed().version_text
+
+
+def test_calls_of_the_operating_system_are_those_of_nsys_stats(
+    recorded: dict[str, Path], tmp_path: Path
+) -> None:
+    report = shutil.copyfile(recorded[".nsys-rep"], tmp_path / "r.nsys-rep")
+    told = subprocess.run(
+        [str(installed().path), "stats", "-r", "osrtsum", "-f", "csv", str(report)],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    (rows,) = [rows for name, rows in nsys_stats.tables(told).items() if name.startswith("osrtsum")]
+    read = read_report(report)
+    calls = read.ranges.take(read.ranges.kind == RangeKind.SYSTEM)
+    assert nsys_stats.summed([read.text(name) for name in calls.name], calls.duration_ns) == {
+        row["Name"]: (int(row["Num Calls"]), int(row["Total Time (ns)"])) for row in rows
+    }
 
 
 def test_a_stream_without_its_report_is_imported(recorded: dict[str, Path]) -> None:

@@ -36,7 +36,9 @@ What is carried, and how:
   numbers.
 
 What is not kept: views of NumPy's arrays become arrays of their own; what the notebook set in a module is
-lost, and a file edited since its import is imported as it is now; names looked up by a string are not seen.
+lost, and told of where a plain value or a function of the notebook's differs from a fresh import
+(modules.py); a file edited since its import is imported as it is now; names looked up by a string are not
+seen.
 Refused are open files, generators, threads, held locks, connections, deleted arrays, leaked tracers, what was
 traced or lowered but not compiled, primitives of the notebook, and classes that can't be defined again.
 """

@@ -63,10 +63,12 @@ def nested_codes(code: CodeType) -> Iterator[CodeType]:
 
 @dataclass(frozen=True)
 class BodyNames:
-    """Names that a body reads from the notebook, and the names that it binds anew."""
+    """Names that a body reads from the notebook, those that it binds anew, and those of them that it binds by
+    more than an import."""
 
     reads: frozenset[str]
     binds: frozenset[str]
+    assigns: frozenset[str]
 
 
 def names_of_body(statements: Iterable[ast.stmt]) -> BodyNames:
@@ -80,7 +82,8 @@ def names_of_body(statements: Iterable[ast.stmt]) -> BodyNames:
     reads, binds = reader.reads, _bound_by(body)
     if "get_ipython" in reads:
         reads |= {name for top in body for node in ast.walk(top) for name in _names_for_ipython(node)}
-    return BodyNames(frozenset(reads), frozenset(binds))
+    assigns = _bound_by(body, imports=False)
+    return BodyNames(frozenset(reads), frozenset(binds), frozenset(assigns))
 
 
 def _names_for_ipython(node: ast.AST) -> Iterator[str]:
@@ -163,7 +166,7 @@ def _targets(targets: Iterable[ast.expr]) -> set[str]:
     return {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}
 
 
-def _bound_by(statements: Iterable[ast.stmt]) -> set[str]:
+def _bound_by(statements: Iterable[ast.stmt], *, imports: bool = True) -> set[str]:
     """Names that statements may bind in the scope they stand in."""
     bound: set[str] = set()
     pending: list[ast.AST] = list(statements)
@@ -183,7 +186,7 @@ def _bound_by(statements: Iterable[ast.stmt]) -> set[str]:
             case ast.Name(ctx=ast.Store()):
                 bound.add(node.id)
             case ast.Import() | ast.ImportFrom():
-                bound |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
+                bound |= {(alias.asname or alias.name).split(".")[0] for alias in node.names if imports}
             case (
                 ast.ExceptHandler(name=str(name))
                 | ast.MatchAs(name=str(name))

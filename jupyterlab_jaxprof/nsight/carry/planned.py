@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from jupyterlab_jaxprof.nsight.carry.arrays import Arrays, Replacement
+from jupyterlab_jaxprof.nsight.carry.modules import were
 from jupyterlab_jaxprof.nsight.carry.names import names_of_body
 from jupyterlab_jaxprof.nsight.carry.pickler import Pickler
 from jupyterlab_jaxprof.nsight.carry.planner import Planner, Unit
+from jupyterlab_jaxprof.nsight.carry.rebuild import numbered
 from jupyterlab_jaxprof.nsight.carry.refusal import CarryError
 from jupyterlab_jaxprof.nsight.carry.sources import Sources
 from jupyterlab_jaxprof.nsight.carry.surroundings import (
@@ -48,8 +50,8 @@ class Options:
 class Plan:
     """All that goes to the child process. It holds the arrays themselves, not copies, until it is written.
 
-    `variables` are the notebook's that are carried, `rebinds` those names that the body binds anew: they do
-    not come back. `size_bytes` is what `write` takes on disk.
+    `variables` are the notebook's that are carried, `rebinds` those names that the body binds anew, by more
+    than an import: they do not come back. `size_bytes` is what `write` takes on disk.
     """
 
     variables: tuple[str, ...]
@@ -123,8 +125,11 @@ def plan(
     }
     return Plan(
         variables=tuple(sorted(str(key) for kind, key in units if kind == "variable")),
-        rebinds=tuple(sorted(names.binds & set(namespace))),
-        classes={definition.number: definition.cls for definition in planner.definitions.found},
+        rebinds=tuple(sorted(names.assigns & set(namespace))),
+        classes={
+            **{definition.number: definition.cls for definition in planner.definitions.found},
+            **numbered(planner.definitions.by_value),
+        },
         _steps=json.dumps(said),
         _pickles=stream.getvalue(),
         _arrays=arrays,
@@ -142,8 +147,10 @@ def _pickle_all(
         if unit[0] in ("variable", "change", "registration"):
             pickler.dump(planner.payload(unit))
         steps.append(_step(unit, planner, options))
+    pickler.dump(planner.definitions.by_value)
+    steps.append({"do": "by-value"})
     pickler.dump(last_of_all())
-    return [*steps, {"do": "last"}]
+    return [*steps, {"do": "last"}, {"do": "modules", "were": were(planner.modules())}]
 
 
 def _step(unit: Unit, planner: Planner, options: Options) -> dict[str, Any]:

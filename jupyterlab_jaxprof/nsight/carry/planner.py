@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import io
+import sys
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -91,6 +92,19 @@ class Planner:
         if self._refusals:
             raise CarryError(list(self._refusals.values()))
         return units
+
+    def modules(self) -> list[types.ModuleType]:
+        """The modules that the body and what it leads to name, and those of which they have a function."""
+        found: dict[str, types.ModuleType] = {}
+        for kind, key in self.nodes:
+            if kind != "variable":
+                continue
+            value = self.namespace[str(key)]
+            if isinstance(value, type | types.FunctionType):
+                value = sys.modules.get(value.__module__)
+            if isinstance(value, types.ModuleType) and vars(value) is not self.namespace:
+                found[value.__name__] = value
+        return list(found.values())
 
     def pickler(self, file: io.BytesIO, arrays: Arrays) -> Pickler:
         """Make the pickler of a stream."""

@@ -8,7 +8,7 @@ import importlib
 import sys
 import types
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ class Here:
     folder: Path = field(default_factory=Path)
     namespace: dict[str, Any] = field(default_factory=lambda: {})
     definitions: dict[int, type] = field(default_factory=lambda: {})
+    #: What weak references lead to, by identity: it is alive in the notebook, whoever holds it there
+    referents: dict[int, Any] = field(default_factory=lambda: {})
 
 
 HERE = Here()
@@ -31,6 +33,11 @@ EMPTY_CELL = "jaxprof: a closure's cell without a value"
 def definition(number: int) -> type:
     """Give a class of the notebook, defined before."""
     return HERE.definitions[number]
+
+
+def numbered(by_value: Sequence[type]) -> dict[int, type]:
+    """Number the classes that are carried by value, apart from those that have a definition."""
+    return {-1 - index: cls for index, cls in enumerate(by_value)}
 
 
 def variable(name: str) -> Any:
@@ -87,7 +94,29 @@ def lru_cache(function: Callable[..., Any], maxsize: int | None, typed: bool) ->
 
 def weak_reference(target: Any) -> Any:
     """Make a weak reference."""
+    HERE.referents[id(target)] = target
     return weakref.ref(target)
+
+
+def fill_weak(container: Any, members: list[Any]) -> None:
+    """Fill a dictionary, of pairs, or a set that holds its members by weak references."""
+    for member in members:
+        if isinstance(container, weakref.WeakSet):
+            HERE.referents[id(member)] = member
+            container.add(member)
+            continue
+        key, value = member
+        held = key if isinstance(container, weakref.WeakKeyDictionary) else value
+        HERE.referents[id(held)] = held
+        container[key] = value
+
+
+def let_go() -> None:
+    """Go on holding only what nothing but weak references leads to: what variables hold may end with them."""
+    for key in list(HERE.referents):
+        target = HERE.referents.pop(key)
+        if sys.getrefcount(target) <= 2:  # the name here, and the call itself
+            HERE.referents[key] = target
 
 
 def lock(reentrant: bool) -> Any:

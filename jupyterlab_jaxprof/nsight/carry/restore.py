@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from jupyterlab_jaxprof.nsight.carry.rebuild import HERE
+from jupyterlab_jaxprof.nsight.carry.modules import differences
+from jupyterlab_jaxprof.nsight.carry.rebuild import HERE, let_go, numbered
 from jupyterlab_jaxprof.nsight.carry.refusal import RestoreError
 from jupyterlab_jaxprof.nsight.carry.surroundings import (
     set_last_of_all,
@@ -47,7 +48,7 @@ def restore(folder: Path) -> Restored:
     main.__dict__["__builtins__"] = __builtins__
     sys.modules["__main__"] = main
     restored = Restored(main.__dict__)
-    HERE.folder, HERE.namespace, HERE.definitions = folder, main.__dict__, {}
+    HERE.folder, HERE.namespace, HERE.definitions, HERE.referents = folder, main.__dict__, {}, {}
     for filename, text in said["files"].items():
         linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
     _add_ipython(main, said)
@@ -66,6 +67,8 @@ def restore(folder: Path) -> Restored:
                 raise RestoreError(
                     f"{_what(step)} can't be made in the child process: {type(error).__name__}: {error}"
                 ) from error
+        del load  # it has held all that it has made
+    let_go()
     return restored
 
 
@@ -115,7 +118,17 @@ def _last(step: dict[str, Any], load: Callable[[], Any], restored: Restored) -> 
     set_last_of_all(load())
 
 
+def _by_value(step: dict[str, Any], load: Callable[[], Any], restored: Restored) -> None:
+    HERE.definitions |= numbered(load())
+
+
+def _modules(step: dict[str, Any], load: Callable[[], Any], restored: Restored) -> None:
+    restored.notices += differences(step["were"])
+
+
 _STEPS = {
+    "by-value": _by_value,
+    "modules": _modules,
     "last": _last,
     "surroundings": _surroundings,
     "settings": _settings,

@@ -180,6 +180,10 @@ def _reduce_weak_reference(reference: Any) -> Reduction:
     return rebuild.weak_reference, (target,)
 
 
+def _reduce_weak_container(container: Any, members: list[Any]) -> Reduction:
+    return type(container), (), members, None, None, rebuild.fill_weak
+
+
 _REDUCERS: dict[type, Callable[[Any], Reduction]] = {
     types.CodeType: lambda code: (marshal.loads, (marshal.dumps(code),)),  # cloudpickle forgets its file
     types.MappingProxyType: lambda proxy: (types.MappingProxyType, (dict(proxy),)),
@@ -189,14 +193,9 @@ _REDUCERS: dict[type, Callable[[Any], Reduction]] = {
     typing.TypeVarTuple: lambda many: (typing.TypeVarTuple, (many.__name__,)),
     memoryview: lambda view: (memoryview, (view.tobytes(),)),
     weakref.ref: _reduce_weak_reference,
-    weakref.WeakKeyDictionary: lambda d: (weakref.WeakKeyDictionary, (), None, None, iter(list(d.items()))),
-    weakref.WeakValueDictionary: lambda d: (
-        weakref.WeakValueDictionary,
-        (),
-        None,
-        None,
-        iter(list(d.items())),
-    ),
+    weakref.WeakKeyDictionary: lambda d: _reduce_weak_container(d, list(d.items())),
+    weakref.WeakValueDictionary: lambda d: _reduce_weak_container(d, list(d.items())),
+    weakref.WeakSet: lambda members: _reduce_weak_container(members, list(members)),
 }
 
 
