@@ -124,8 +124,13 @@ class MagicParser(argparse.ArgumentParser):
         return next((action for action in self._actions if option in action.option_strings), None)
 
     def options(self) -> list[str]:
-        """Give every option, in all its spellings."""
-        return [option for action in self._actions for option in action.option_strings]
+        """Give every option that this kind of line takes, in all its spellings."""
+        return [
+            option
+            for action in self._actions
+            if not self.refused.intersection(action.option_strings)
+            for option in action.option_strings
+        ]
 
     def declared(self) -> list[str]:
         """Give every option as it was declared, without the opposites of switches."""
@@ -189,8 +194,9 @@ def _explain_rest(parser: MagicParser, name: str | None, rest: Sequence[str]) ->
     magic = parser.prog
     unknown = [word.partition("=")[0] for word in rest if word.startswith("-")]
     if unknown:
-        close = get_close_matches(unknown[0], parser.options(), n=1, cutoff=0.5)
-        meant = f" Did you mean {close[0]}?" if close else ""
+        options = {option.lstrip("-"): option for option in parser.options()}
+        close = get_close_matches(unknown[0].lstrip("-"), options, n=1, cutoff=0.6)
+        meant = f" Did you mean {options[close[0]]}?" if close else ""
         return f"there is no option {unknown[0]}.{meant} {magic.split()[0]}? lists them all."
     words = " ".join([name or "", *rest])
     return f'it takes one name. Put a name of several words in quotes: {magic} "{words}".'

@@ -19,6 +19,7 @@ from jupyterlab_jaxprof.cell import Barrier, Cell, cell_id, notebook_name
 from jupyterlab_jaxprof.environment import nsys
 from jupyterlab_jaxprof.nsight import trial
 from jupyterlab_jaxprof.nsight.carry import CarryError, Options, Plan, Sources, plan
+from jupyterlab_jaxprof.nsight.carry.names import names_of_body
 from jupyterlab_jaxprof.nsight.carry.returned import read_back
 from jupyterlab_jaxprof.nsight.errors import remade
 from jupyterlab_jaxprof.nsight.flags import FlagError, Flags, Wishes, flags
@@ -33,6 +34,7 @@ from .defaults import with_defaults
 from .display import Display
 from .inputs import default_name
 from .jaxnsys_arguments import HELP, Arguments, check_gpu_metrics, parse
+from .jaxnsys_names import check_names, hint
 from .jaxnsys_progress import Progress
 
 if TYPE_CHECKING:
@@ -68,6 +70,7 @@ async def cell_magic(shell: InteractiveShell, line: str, body: str) -> object:
         notices += Barrier().drain()  # the devices are to be the cell's alone
     with progress.until_it_runs(), _sentences():
         options = _options(shell, arguments)
+        _check_names(shell, cell, line, arguments)
         planned = plan(shell.user_ns, list(cell.nodes), sources=Sources.from_shell(shell), options=options)
         notices += _rebound(planned, arguments)
         installation, why = _chosen(candidates, arguments, progress)
@@ -75,7 +78,18 @@ async def cell_magic(shell: InteractiveShell, line: str, body: str) -> object:
     progress.end()
     _bring_back(shell, result, planned, arguments)
     _show(shell, result, arguments, display)
-    return _conclude(shell, result)
+    return _conclude(shell, result, planned, arguments)
+
+
+def _check_names(shell: InteractiveShell, cell: Cell, line: str, arguments: Arguments) -> None:
+    check_names(
+        _MAGIC,
+        cell.body,
+        shell.user_ns,
+        dropped=parse(_MAGIC, line).drop,  # a default option is for other notebooks too
+        returned=arguments.returned,
+        binds=names_of_body(cell.nodes).binds,
+    )
 
 
 def _chosen(
@@ -154,14 +168,17 @@ def _show(shell: InteractiveShell, result: Result, arguments: Arguments, display
     display.card(record, directory, in_store=not arguments.directory)
 
 
-def _conclude(shell: InteractiveShell, result: Result) -> object:
+def _conclude(shell: InteractiveShell, result: Result, planned: Plan, arguments: Arguments) -> object:
     """Raise what the body raised, or the user's interrupt."""
     __tracebackhide__ = True
     error = result.ran.error
     if result.interrupted:
         raise KeyboardInterrupt
     if error is not None:
-        raise remade(error["error"], lambda filename: _label(shell, filename))
+        made = remade(error["error"], lambda filename: _label(shell, filename))
+        said = hint(error["error"], shell.user_ns, planned.variables, arguments.drop)
+        made.lines = [*made.lines, *([said] if said else [])]
+        raise made
     return None
 
 
@@ -261,9 +278,12 @@ def line_magic(shell: InteractiveShell, line: str) -> object:
         jaxnsys_in_kernel.start(shell, rest)
     elif command == "stop":
         jaxnsys_in_kernel.stop(shell, rest)
+    elif command in ("try", "forget") and rest.strip():
+        raise usage_error("%nsys", f"%nsys {command} takes nothing more, and '{rest.strip()}' stands there.")
     elif command == "forget":
         count = len(_set_up.pop(shell, {}))
-        sys.stdout.write(f"{count} set-up cells are forgotten.\n" if count else "There was no set-up cell.\n")
+        forgotten = "The set-up cell is forgotten." if count == 1 else f"{count} set-up cells are forgotten."
+        sys.stdout.write(f"{forgotten}\n" if count else "There was no set-up cell.\n")
     elif command == "try":
         _try_all(shell)
     elif not command:

@@ -22,6 +22,7 @@ import socket
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -157,6 +158,8 @@ def _work(spec: dict[str, Any], teller: Teller, shown: Shown) -> None:
             shown.flush_figures()
         if not passed:
             return
+        with warnings.catch_warnings():
+            pass  # what the warm-up has warned of, and nobody has seen, is warned of again
     _record(spec, body, fence, teller, shown, domain)
     _finish(spec, restored.namespace, teller, shown)
 

@@ -63,7 +63,7 @@ def flags(installation: Installation, wishes: Wishes, output: Path) -> Flags:
     notices: list[str] = []
     raw = _raw(wishes.raw, known, installation)
     chosen: dict[str, str] = {
-        "trace": ",".join(_traces(wishes, notices)),
+        "trace": ",".join(_traces(wishes, installation, notices)),
         "sample": "process-tree" if wishes.sample else "none",
         "cpuctxsw": "process-tree" if wishes.sample else "none",
         "cuda-graph-trace": "node",
@@ -106,7 +106,7 @@ def _missing(name: str, installation: Installation) -> list[str]:
     return []
 
 
-def _traces(wishes: Wishes, notices: list[str]) -> list[str]:
+def _traces(wishes: Wishes, installation: Installation, notices: list[str]) -> list[str]:
     if wishes.trace:
         traces = [part.strip() for part in wishes.trace.split(",") if part.strip()]
         if not traces or not all(re.fullmatch(r"[a-z][\w-]*", part) for part in traces):
@@ -114,6 +114,10 @@ def _traces(wishes: Wishes, notices: list[str]) -> list[str]:
                 f"--trace takes names as nsys has them, with commas between: cuda,nvtx,osrt; not "
                 f"'{wishes.trace}'."
             )
+        listed = traceable(installation.path, installation.version_text, "profile")
+        for name in traces:
+            if listed and name not in listed:
+                raise cant_trace(name, listed, installation)
     else:
         traces = ["cuda", "nvtx"]
     if "none" in traces:
@@ -183,3 +187,19 @@ def known_flags(path: Path, version: str, command: str = "profile") -> Mapping[s
         match.group(1): match.group(0).strip()
         for match in re.finditer(r"^\s+(?:-\w, )?--([a-z][\w-]*)[=\s[<]?", said, re.MULTILINE)
     }
+
+
+@lru_cache(maxsize=16)
+def traceable(path: Path, version: str, command: str) -> frozenset[str]:
+    """Read what a command of an nsys says that it can trace; empty where it does not say. Asked once."""
+    del version
+    said, _ = output_of(str(path), command, "--help", timeout_s=_HELP_TIMEOUT_S)
+    part = re.search(r"--trace=\s*\n(.*?)\n\s*\n\s+-", said, re.DOTALL)
+    values = re.search(r"values are(.*?)\.\s", part.group(1), re.DOTALL) if part else None
+    return frozenset(re.findall(r"'([a-z][\w-]*)'", values.group(1))) if values else frozenset()
+
+
+def cant_trace(name: str, known: frozenset[str], installation: Installation) -> FlagError:
+    """Make the error for something that an nsys can't trace; `known` is what it can."""
+    others = f"; it can trace {', '.join(sorted(known - {'none'}))}." if known else "."
+    return FlagError(f"nsys {installation.version_text} can't trace '{name}'{others}")

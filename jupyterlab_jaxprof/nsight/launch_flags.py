@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from pathlib import Path
 
-from jupyterlab_jaxprof.environment.command import output_of
 from jupyterlab_jaxprof.environment.nsys import Installation
 
-from .flags import FlagError, gpu_metrics, known_flags
+from .flags import FlagError, cant_trace, gpu_metrics, known_flags, traceable
 
 TRACE = "cuda,nvtx"
-_HELP_TIMEOUT_S = 30
 
 
 def launch_flags(installation: Installation, trace: str, session: str) -> list[str]:
@@ -57,13 +54,10 @@ def start_flags(
 def checked_trace(trace: str, installation: Installation) -> str:
     """Give what is to be traced as `nsys launch` takes it; raises FlagError for what it can't trace."""
     names = list(dict.fromkeys(name for part in trace.split(",") if (name := part.strip())))
-    known = _traceable(installation.path, installation.version_text)
+    known = traceable(installation.path, installation.version_text, "launch")
     for name in names:
         if name == "none" or not re.fullmatch(r"[a-z][\w-]*", name) or (known and name not in known):
-            raise FlagError(
-                f"nsys {installation.version_text} can't trace '{name}'"
-                + (f"; it can trace {', '.join(sorted(known - {'none'}))}." if known else ".")
-            )
+            raise cant_trace(name, known, installation)
     if not names:
         raise FlagError("there is nothing to trace: write names as nsys has them, --trace cuda,nvtx,osrt.")
     if "nvtx" not in names:
@@ -83,13 +77,3 @@ def _known(
             "install Nsight Systems 2022.4 or newer."
         )
     return [f"--{name}={value}" for name, value in chosen.items() if not known or name in known]
-
-
-@lru_cache(maxsize=16)
-def _traceable(path: Path, version: str) -> frozenset[str]:
-    """Read what an nsys says that it can trace; empty where it does not say."""
-    del version
-    said, _ = output_of(str(path), "launch", "--help", timeout_s=_HELP_TIMEOUT_S)
-    part = re.search(r"--trace=\s*\n(.*?)\n\s*\n\s+-", said, re.DOTALL)
-    values = re.search(r"values are(.*?)\.\s", part.group(1), re.DOTALL) if part else None
-    return frozenset(re.findall(r"'([a-z][\w-]*)'", values.group(1))) if values else frozenset()

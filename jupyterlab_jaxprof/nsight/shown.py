@@ -19,6 +19,8 @@ from typing import Any
 #: A widget lives in a kernel, which this process has none of.
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 _INLINE = "matplotlib_inline.backend_inline"
+#: Backends of matplotlib's that `%matplotlib` may select where there is neither a window nor a widget.
+_WITHOUT_WINDOW = ("agg", "cairo", "inline", "pdf", "pgf", "ps", "svg", "template")
 #: How long to wait for whoever shows it. It keeps text and displays in order, and only that.
 _PATIENCE_S = 10.0
 
@@ -121,12 +123,26 @@ def _make_shell(shown: Shown, inline: Mapping[str, Any]) -> None:
         def clear_output(self, wait: bool = False) -> None:
             shown.clear(wait)
 
+    class Shell(InteractiveShell):
+        """A shell without a window and without a keyboard."""
+
+        def enable_gui(self, gui: str | None = None) -> None:
+            """Do nothing: no event loop runs between the cells of this process."""
+
+        def enable_matplotlib(self, gui: str | None = None) -> tuple[Any, Any]:
+            """Draw into the notebook where a window is asked for."""
+            return super().enable_matplotlib(gui if gui in _WITHOUT_WINDOW else "inline")
+
+        def ask_exit(self) -> None:
+            """End the cell: `exit` and `quit` without an argument."""
+            raise SystemExit
+
     config = Config()
     config.HistoryManager.enabled = False
     config.InlineBackend.update(inline)
     main = sys.modules["__main__"]
     names = dict(vars(main))
-    shell = InteractiveShell.instance(config=config, user_module=main)
+    shell = Shell.instance(config=config, user_module=main)
     shell.display_pub = Publisher(parent=shell, shell=shell)
     vars(main).update(names)  # the notebook's own variables, however they are named
 

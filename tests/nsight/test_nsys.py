@@ -144,7 +144,7 @@ def test_set_up_cells_make_what_cannot_be_carried_and_a_failed_warm_up_records_n
     assert type(outcome.error).__name__ == "ZeroDivisionError", outcome.text
     assert "raised ZeroDivisionError: division by zero when it ran to warm up" in outcome.text
     assert Store(notebook.store).list().total == before
-    assert "1 set-up cells are forgotten" in notebook.run("%nsys forget").text
+    assert "The set-up cell is forgotten." in notebook.run("%nsys forget").text
     assert_nothing_left(notebook.mark)
 
 

@@ -44,6 +44,20 @@ print("gone")
 clear_output(wait=True)
 print("instead")
 """
+WITH_WINDOWS = """\
+%%nsys --steps 1 --no-warmup
+%matplotlib inline
+%matplotlib tk
+%gui tk
+%pylab inline --no-import-all
+plt.plot([1])
+"""
+MISSED = {
+    "exit()": "the notebook's kernel goes on",
+    "input()": "There is no keyboard in the process under nsys",
+    "%jaxmem": "%jaxmem works in the notebook's kernel: put it in a cell of its own",
+    "eval('Rich')": "The notebook has Rich, but the cell's code does not name it",
+}
 
 
 @pytest.fixture(scope="module")
@@ -141,3 +155,16 @@ def test_a_body_that_clears_the_output_takes_no_card_away(kernel):
     assert "display_data" in kinds[cleared:]  # the progress is displayed anew, and becomes the card
     last = [content for _, content in found if is_ours(content)][-1]
     assert "application/vnd.jaxprof.capture+json" in last["data"]
+
+
+def test_magics_that_ask_for_a_window_draw_into_the_notebook(kernel):
+    found = messages(kernel, WITH_WINDOWS)
+    assert not [content for kind, content in found if kind == "error"]
+    assert "image/png" in of_body(found)
+
+
+@pytest.mark.parametrize("body", MISSED)
+def test_an_error_that_comes_of_the_process_of_its_own_has_a_hint(kernel, body):
+    found = messages(kernel, f"%%nsys --steps 1 --no-warmup\n{body}")
+    (error,) = [content for kind, content in found if kind == "error"]
+    assert MISSED[body] in error["traceback"][-1]
