@@ -16,6 +16,8 @@ MAX_NOTES_LENGTH = 64 * 1024
 _MAX_SLUG_LENGTH = 64
 # Control characters, lone surrogates, line and paragraph separators: none can be shown on one line of text.
 _UNPRINTABLE = frozenset({"Cc", "Cs", "Zl", "Zp"})
+# They turn the order of what follows, and let one name look like another.
+_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def new_id(now: datetime | None = None) -> str:
@@ -58,11 +60,21 @@ def checked_name(name: object) -> str:
             f"This name has {len(name)} characters, and a capture's name at most {MAX_NAME_LENGTH}: "
             "shorten it, and put the rest into the notes."
         )
-    if any(unicodedata.category(character) in _UNPRINTABLE for character in name):
+    if any(not _fits(character) for character in name):
         raise InvalidValue(
             "A capture's name can't hold line breaks, tabs or other control characters: write it on one line."
         )
     return name
+
+
+def cleaned_name(name: str) -> str:
+    """Give a name from elsewhere, as a file's, without what a capture's name can't hold."""
+    name = "".join(character for character in name if _fits(character)).strip()
+    return name[:MAX_NAME_LENGTH] or "capture"
+
+
+def _fits(character: str) -> bool:
+    return unicodedata.category(character) not in _UNPRINTABLE and character not in _TURNING
 
 
 def checked_notes(notes: object) -> str:

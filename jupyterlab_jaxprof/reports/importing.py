@@ -24,7 +24,7 @@ from jupyterlab_jaxprof.captures import (
 )
 from jupyterlab_jaxprof.captures.draft import role_of
 from jupyterlab_jaxprof.captures.index import read_record
-from jupyterlab_jaxprof.captures.names import MAX_NAME_LENGTH, new_id
+from jupyterlab_jaxprof.captures.names import cleaned_name, new_id
 from jupyterlab_jaxprof.captures.record import RECORD_FILE
 from jupyterlab_jaxprof.environment import own_version
 
@@ -92,7 +92,7 @@ def _import(store: Store, path: Path, name: str, *, move: bool) -> Record:
     moment = _moment(record, files)
     record = replace(
         record,
-        name=(name or _name_of(path, files))[:MAX_NAME_LENGTH],
+        name=cleaned_name(name or _name_of(path, files)),
         created=moment.isoformat(),
         environment={**record.environment, "imported": files[0][0].name},
     )
@@ -202,7 +202,7 @@ def _import_capture(store: Store, directory: Path, *, move: bool) -> Record:
         )
     _check_new(store, [directory / file.path for file in record.files if file.role != "other"])
     try:
-        with store.begin(record.kind, record.name, capture_id=record.id) as draft:
+        with store.begin(record.kind, cleaned_name(record.name), capture_id=record.id) as draft:
             for file in record.files:
                 _put(directory / file.path, draft.directory / file.path, move=move)
             return draft.publish_as(record)

@@ -73,6 +73,7 @@ def test_files_become_captures_from_the_desktop_and_from_the_file_browser(lab: L
     lab.page.keyboard.press("Escape")
     item.dblclick()
     expect(lab.row("tiny")).to_be_focused(timeout=PATIENCE_MS * 2)
+    expect(lab.panel.get_by_role("searchbox")).to_have_value("")
     assert "tiny.xplane.pb" not in lab.tabs
 
 

@@ -90,6 +90,14 @@ def test_unreachable_and_back(lab: Lab, store: Store) -> None:
     expect(lab.row("here")).to_be_visible()
     expect(details).to_contain_text("Directory")
     expect(details).not_to_contain_text("does not answer")
+    # One answer that fails takes nothing away, and a login page is told as such.
+    lab.page.route("**/jaxprof/api/captures?*", lambda route: route.fulfill(body="<html>login</html>"))
+    lab.panel.get_by_role("button", name="Refresh").click()
+    expect(lab.panel.get_by_role("alert")).to_contain_text("log in")
+    expect(lab.row("here")).to_be_visible()
+    lab.page.unroute("**/jaxprof/api/captures?*")
+    lab.panel.get_by_role("button", name="Refresh").click()
+    expect(lab.panel.get_by_role("alert")).to_have_count(0)
 
 
 def test_damaged_and_refused(lab: Lab, store: Store) -> None:

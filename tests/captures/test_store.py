@@ -158,7 +158,7 @@ def test_a_change_keeps_what_another_version_wrote_into_the_record(store: Store)
 
 
 @pytest.mark.parametrize(
-    "name", ["", "   ", "a\nb", "a\x00", "a\x1b[31m", "\u2028", "\ud800", "x" * 201, 7, None]
+    "name", ["", "   ", "a\nb", "a\u202eb", "a\x00", "a\x1b[31m", "\u2028", "\ud800", "x" * 201, 7, None]
 )
 def test_bad_names_get_a_sentence_and_change_nothing(store: Store, name: object) -> None:
     record = publish(store)

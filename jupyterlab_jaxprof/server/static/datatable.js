@@ -12,14 +12,24 @@ export function make(name, content = [], attributes = {}) {
   return node;
 }
 
-const NUMBER = new Intl.NumberFormat('en', { maximumSignificantDigits: 5 });
+/** Text in which `code` is marked as in Markdown, as a list of nodes. */
+export function marked(text) {
+  return text
+    .split('`')
+    .map((part, index) => (index % 2 ? make('code', part) : part))
+    .filter(part => part !== '');
+}
 
+const NUMBER = new Intl.NumberFormat('en', { maximumSignificantDigits: 5 });
+const WHOLE = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
+
+/** Counts and bytes are shown to the last digit, measured figures to five. */
 function text(value) {
   if (value === null || value === undefined) {
     return '';
   }
   if (typeof value === 'number') {
-    return NUMBER.format(value);
+    return (Number.isInteger(value) ? WHOLE : NUMBER).format(value);
   }
   return typeof value === 'boolean' ? (value ? 'yes' : 'no') : String(value);
 }

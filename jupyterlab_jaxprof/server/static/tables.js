@@ -6,7 +6,7 @@
  */
 
 import { memoryCurve, roofline, stepBars } from './charts.js';
-import { drawTable, fromGoogle, make } from './datatable.js';
+import { drawTable, fromGoogle, make, marked } from './datatable.js';
 
 /** The tools that need the charts, and what draws each here. */
 const TOOLS = {
@@ -76,19 +76,23 @@ function overview(summary, record) {
 function drawFinding(finding) {
   const lost =
     typeof finding.lost_ms === 'number'
-      ? ` — ${finding.lost_ms.toPrecision(3)} ms`
+      ? ` — ${THREE.format(finding.lost_ms)} ms`
       : '';
   const texts = [...finding.evidence, finding.meaning, ...finding.next];
   return make(
     'details',
     [
-      make('summary', `${LEVELS[finding.level] ?? ''}${finding.title}${lost}`),
-      ...texts.filter(text => text).map(text => make('p', text))
+      make(
+        'summary',
+        marked(`${LEVELS[finding.level] ?? ''}${finding.title}${lost}`)
+      ),
+      ...texts.filter(text => text).map(text => make('p', marked(text)))
     ],
     { class: 'finding' }
   );
 }
 
+const THREE = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 });
 const LEVELS = { problem: 'Problem: ', note: 'Note: ', fine: '' };
 
 function drawKeyFigures({ timeline, steps: marked }) {
@@ -239,13 +243,32 @@ const isIdle = row =>
   row.c.some(cell => cell?.v === 'IDLE') ||
   row.c.some(cell => cell?.v === 'Program');
 
+const countsIdle = ({ rows }) =>
+  rows.some(row => row.c.some(cell => cell?.v === 'IDLE'));
+
+/** XProf gives some tables twice: with the device's idle time among the operations, and without. */
+function titleOf(name, table, tables) {
+  if (tables.length < 2) {
+    return name;
+  }
+  const alike = tables.filter(one => countsIdle(one) === countsIdle(table));
+  if (alike.length > 1) {
+    return `${name}, table ${tables.indexOf(table) + 1}`;
+  }
+  return countsIdle(table)
+    ? `${name}, idle time counted`
+    : `${name}, idle time left out`;
+}
+
 function xprofTables(data, name) {
-  return tablesOf(data).map(table => {
+  const tables = tablesOf(data);
+  return tables.map(table => {
+    const title = titleOf(name, table, tables);
     const { columns, rows } = fromGoogle({
       ...table,
       rows: table.rows.every(isIdle) ? [] : table.rows
     });
-    return drawTable(name, columns, rows);
+    return drawTable(title, columns, rows);
   });
 }
 

@@ -212,13 +212,32 @@ export class CapturesModel extends VDomModel {
   async reveal(id: string, focus = true): Promise<void> {
     if (this._rows.indexOf(id) < 0) {
       await this.filter(NO_FILTER);
-    }
-    if (this._rows.indexOf(id) < 0) {
-      await this.filter({ ...NO_FILTER, text: id });
+      await this._loadPageOf(id);
     }
     this.select(id);
+    this.revealWanted = true;
+    this.stateChanged.emit();
     if (focus) {
       this.focusSelected();
+    }
+  }
+
+  /** Load the page that holds a capture, by halves: the list is in the order of identifiers, the newest first. */
+  private async _loadPageOf(id: string): Promise<void> {
+    const rows = this._rows;
+    let low = 0;
+    let high = Math.ceil(rows.length / PAGE_ROWS) - 1;
+    while (low <= high && rows.indexOf(id) < 0) {
+      const page = Math.floor((low + high) / 2);
+      const start = page * PAGE_ROWS;
+      if (!rows.get(start) && !(await this._load(rows, [page]))) {
+        return;
+      }
+      if (id > (rows.get(start)?.id ?? '')) {
+        high = page - 1;
+      } else {
+        low = page + 1;
+      }
     }
   }
 

@@ -17,7 +17,7 @@ import { Filters } from './filters';
 import { Footer } from './footer';
 import { CaptureList } from './list';
 import type { CapturesModel } from './model';
-import { ProblemView } from './problem';
+import { ProblemView, wordsOf } from './problem';
 import { EmptyState, EXAMPLE_LINE, Loading, NothingFound } from './states';
 
 const AGE_MS = 30_000;
@@ -177,7 +177,9 @@ function Body(props: IPanelOptions & { now: Date }): React.JSX.Element {
   const { model, trans } = props;
   const problem = model.server.problem;
   const totals = model.totals;
-  if (problem) {
+  // What is loaded stays useful while one answer has failed.
+  const isPassing = problem?.kind === 'failed' || problem?.kind === 'foreign';
+  if (problem && !(isPassing && totals)) {
     const retry = (): void => {
       void model.reload();
     };
@@ -250,6 +252,10 @@ function Warnings(props: {
   const { model, trans } = props;
   const other = model.server.otherVersion;
   const problems = new Set(model.totals?.problems);
+  const { problem } = model.server;
+  if (problem) {
+    problems.add(trans.__('The list may be old: %1', wordsOf(problem, trans)));
+  }
   const store = model.server.status?.store.problem;
   if (store) {
     problems.add(store);
