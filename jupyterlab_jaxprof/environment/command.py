@@ -1,16 +1,29 @@
-"""Running a program of another's: one that only reports, or one that tells how far it is."""
+"""Running a program of another's: one that only reports, or one that tells how far it is.
+
+Each has a guardian (guardian.py) as its parent: what it starts ends with it, and all of that with us.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import selectors
+import signal
 import subprocess
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
+from . import guardian
+
+#: A program that tells how far it is tells something within this time, unless it hangs.
+SILENCE_S = 300.0
 _TIMEOUT_S = 10
+_LINGER_S = 10.0
 _PERCENT = re.compile(rb"(\d{1,3})\s*%")
 _WITH_PERCENT = re.compile(r"\d%")
 
@@ -19,22 +32,18 @@ def output_of(*command: str, timeout_s: float | None = None) -> tuple[str, str |
     """Run a command that only reports; returns its output, and why it failed (None where it worked)."""
     limit_s = _TIMEOUT_S if timeout_s is None else timeout_s
     try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=limit_s,
-            stdin=subprocess.DEVNULL,
-        )
+        with _guarded(command, stderr=subprocess.PIPE) as guarded:
+            out, err = guarded.process.communicate(timeout=limit_s)
+            status = guarded.status()
     except subprocess.TimeoutExpired:
         return "", f"it gave no answer within {limit_s} s"
     except OSError as error:
         return "", error.strerror or str(error)
-    if done.returncode != 0:
-        said = (done.stdout + done.stderr).strip().splitlines()
-        return done.stdout, f"exit status {done.returncode}" + (f", '{said[-1][:200]}'" if said else "")
-    return done.stdout, None
+    said = out.decode("utf-8", "replace")
+    if status != 0:
+        lines = (said + err.decode("utf-8", "replace")).strip().splitlines()
+        return said, f"exit status {status}" + (f", '{lines[-1][:200]}'" if lines else "")
+    return said, None
 
 
 def followed(
@@ -42,31 +51,16 @@ def followed(
 ) -> str:
     """Run a program in a directory, passing on its percentages (0 to 1); gives what else it printed.
 
-    Its temporary files lie there too. Raises OSError where it does not start, TimeoutError where it has not
-    ended in time; it is ended then.
+    Its temporary files lie there too; the directory is removed should this process be killed. Raises OSError
+    where it does not start, TimeoutError where it has not ended in time or says nothing for SILENCE_S; it is
+    ended then, and when an interrupt is raised meanwhile.
     """
     deadline_s = time.monotonic() + time_limit_s
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-    process = subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env={**environment, "TMPDIR": str(place)},
-        cwd=place,
-        start_new_session=True,  # an interrupt of the notebook is ours to handle
-    )
-    try:
-        said = _listen(process, on_part, deadline_s)
-        process.wait(max(1.0, deadline_s - time.monotonic()))
-    except subprocess.TimeoutExpired:
-        raise TimeoutError from None
-    finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
+    environment["TMPDIR"] = str(place)
+    with _guarded(command, subprocess.STDOUT, place, environment) as guarded:
+        said = _listen(guarded.process, on_part, deadline_s)
+        guarded.status()
     return said
 
 
@@ -76,17 +70,81 @@ def percentage(part: bytes) -> float | None:
     return int(found[-1]) / 100 if found and int(found[-1]) <= 100 else None
 
 
+@dataclass(frozen=True)
+class _Guarded:
+    """A guardian, and where it tells what came of its program."""
+
+    process: subprocess.Popen[bytes]
+    events: int
+
+    def status(self) -> int:
+        """Wait for the end, and give the program's exit status; raises OSError where it did not start."""
+        said = b""
+        while part := os.read(self.events, 65536):
+            said += part
+        for line in said.splitlines():
+            event = json.loads(line)
+            if event["event"] == "no-nsys":
+                raise OSError(event["error"])
+            if event["status"] is not None:
+                return event["status"]
+        return -signal.SIGKILL  # the guardian itself was killed
+
+
+@contextmanager
+def _guarded(
+    command: Sequence[str],
+    stderr: int,
+    place: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Generator[_Guarded]:
+    """Start a program in `place`; at the end of the `with` statement nothing of it is left."""
+    events, theirs = os.pipe()
+    wishes, life = os.pipe()
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", guardian.__file__, str(theirs), str(place or ""), *command],
+            stdin=wishes,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            pass_fds=(theirs,),
+            env=environment,
+            cwd=place,
+            start_new_session=True,  # an interrupt of the notebook is ours to handle
+        )
+    except BaseException:
+        for descriptor in (events, theirs, wishes, life):
+            os.close(descriptor)
+        raise
+    os.close(theirs)
+    os.close(wishes)
+    try:
+        yield _Guarded(process, events)
+    finally:
+        with suppress(OSError):
+            os.write(life, guardian.END)
+        os.close(life)
+        try:
+            process.wait(_LINGER_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        os.close(events)
+        for stream in (process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
+
+
 def _listen(process: subprocess.Popen[bytes], on_part: Callable[[float], None], deadline_s: float) -> str:
-    """Collect what a program prints until it closes its output."""
+    """Collect what a program prints until it and all that it started have ended."""
     assert process.stdout is not None
     said = bytearray()
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout, selectors.EVENT_READ)
         while True:
-            if (left_s := deadline_s - time.monotonic()) <= 0:
+            left_s = min(deadline_s - time.monotonic(), SILENCE_S)
+            if left_s <= 0 or not selector.select(left_s):
                 raise TimeoutError
-            if not selector.select(left_s):
-                continue
             part = os.read(process.stdout.fileno(), 65536)
             if not part:
                 return _readable(bytes(said))

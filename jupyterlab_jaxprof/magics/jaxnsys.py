@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from IPython.core.error import UsageError
+
 from jupyterlab_jaxprof.captures import Capture, Draft, Store, StoreError
 from jupyterlab_jaxprof.cell import Barrier, Cell, cell_id, notebook_name
 from jupyterlab_jaxprof.environment import nsys
@@ -78,7 +80,8 @@ async def cell_magic(shell: InteractiveShell, line: str, body: str) -> object:
     progress.end()
     _bring_back(shell, result, planned, arguments)
     _show(shell, result, arguments, display)
-    return _conclude(shell, result, planned, arguments)
+    _conclude(shell, result, planned, arguments)
+    return None
 
 
 def _check_names(shell: InteractiveShell, cell: Cell, line: str, arguments: Arguments) -> None:
@@ -160,16 +163,31 @@ def _show(shell: InteractiveShell, result: Result, arguments: Arguments, display
     """Show the card, or what went wrong where there is nothing to keep."""
     record, directory = result.record, result.directory
     if record is None or directory is None:
-        text = " ".join([result.outcome.reason, *result.outcome.notices])
-        display.complain(text or "Nothing was recorded, and nobody said why.")
+        if _is_raised(result):
+            display.complain(_said(result))
+        else:
+            display.replace("Nothing was recorded.")
         return
     if arguments.save:
         shell.user_ns[arguments.save] = Capture(record, directory)
     display.card(record, directory, in_store=not arguments.directory)
 
 
-def _conclude(shell: InteractiveShell, result: Result, planned: Plan, arguments: Arguments) -> object:
-    """Raise what the body raised, or the user's interrupt."""
+def _is_raised(result: Result) -> bool:
+    """Whether the cell ends with the body's own error, or the user's interrupt."""
+    return result.interrupted or result.ran.error is not None
+
+
+def _said(result: Result) -> str:
+    text = " ".join([result.outcome.reason, *result.outcome.notices])
+    return text or "Nothing was recorded, and nobody said why."
+
+
+def _conclude(shell: InteractiveShell, result: Result, planned: Plan, arguments: Arguments) -> None:
+    """Raise what the body raised, the user's interrupt, or that the program crashed or nothing was recorded.
+
+    So what runs one cell after another stops here.
+    """
     __tracebackhide__ = True
     error = result.ran.error
     if result.interrupted:
@@ -179,7 +197,10 @@ def _conclude(shell: InteractiveShell, result: Result, planned: Plan, arguments:
         said = hint(error["error"], shell.user_ns, planned.variables, arguments.drop)
         made.lines = [*made.lines, *([said] if said else [])]
         raise made
-    return None
+    if result.record is None:
+        raise UsageError(f"{_MAGIC}: {_said(result)}")
+    if result.ran.done is None:
+        raise UsageError(f"{_MAGIC}: {result.outcome.reason}")
 
 
 def _label(shell: InteractiveShell, filename: str) -> str | None:
@@ -333,6 +354,8 @@ def _sentences() -> Generator[None]:
     __tracebackhide__ = True
     try:
         yield
+    except KeyboardInterrupt:  # wherever it struck, in imports of JAX's for one, is no matter of the user's
+        raise KeyboardInterrupt from None
     except (CarryError, FlagError, StoreError) as error:
         raise usage_error(_MAGIC, str(error)) from None
     except OSError as error:

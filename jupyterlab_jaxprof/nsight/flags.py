@@ -27,7 +27,7 @@ _SHORT = {
     "x": "stop-on-exit", "d": "duration", "y": "delay", "h": "help", "n": "inherit-environment",
     "e": "env-var", "t": "trace", "s": "sample", "b": "backtrace",
 }  # fmt: skip
-_HELP_TIMEOUT_S = 30
+_HELP_TIMEOUT_S = 20
 
 
 class FlagError(ValueError):
@@ -178,11 +178,15 @@ def _check(name: str, word: str, known: Mapping[str, str], installation: Install
         )
 
 
-@lru_cache(maxsize=16)
+def failure_of(installation: Installation) -> str:
+    """Say why an nsys does not even tell its flags; empty where it does, in whatever form."""
+    said, failure = _help(installation.path, installation.version_text, "profile")
+    return "" if said or failure is None else failure
+
+
 def known_flags(path: Path, version: str, command: str = "profile") -> Mapping[str, str]:
     """Read the flags that a command of an nsys says it has; empty where it says nothing. Asked once."""
-    del version
-    said, _ = output_of(str(path), command, "--help", timeout_s=_HELP_TIMEOUT_S)
+    said, _ = _help(path, version, command)
     return {
         match.group(1): match.group(0).strip()
         for match in re.finditer(r"^\s+(?:-\w, )?--([a-z][\w-]*)[=\s[<]?", said, re.MULTILINE)
@@ -192,8 +196,7 @@ def known_flags(path: Path, version: str, command: str = "profile") -> Mapping[s
 @lru_cache(maxsize=16)
 def traceable(path: Path, version: str, command: str) -> frozenset[str]:
     """Read what a command of an nsys says that it can trace; empty where it does not say. Asked once."""
-    del version
-    said, _ = output_of(str(path), command, "--help", timeout_s=_HELP_TIMEOUT_S)
+    said, _ = _help(path, version, command)
     part = re.search(r"--trace=\s*\n(.*?)\n\s*\n\s+-", said, re.DOTALL)
     values = re.search(r"values are(.*?)\.\s", part.group(1), re.DOTALL) if part else None
     return frozenset(re.findall(r"'([a-z][\w-]*)'", values.group(1))) if values else frozenset()
@@ -203,3 +206,10 @@ def cant_trace(name: str, known: frozenset[str], installation: Installation) -> 
     """Make the error for something that an nsys can't trace; `known` is what it can."""
     others = f"; it can trace {', '.join(sorted(known - {'none'}))}." if known else "."
     return FlagError(f"nsys {installation.version_text} can't trace '{name}'{others}")
+
+
+@lru_cache(maxsize=16)
+def _help(path: Path, version: str, command: str) -> tuple[str, str | None]:
+    """Ask for it; gives what it says, and why it failed."""
+    del version
+    return output_of(str(path), command, "--help", timeout_s=_HELP_TIMEOUT_S)

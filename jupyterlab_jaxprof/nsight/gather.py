@@ -8,6 +8,7 @@ from pathlib import Path
 
 from jupyterlab_jaxprof.environment.importer import REPORT_MAGIC, STREAM_MAGIC, begins, make_report
 from jupyterlab_jaxprof.environment.nsys import Installation
+from jupyterlab_jaxprof.tracing.interrupts import HeldInterrupts
 
 _IMPORT_TIMEOUT_S = 1800
 
@@ -58,8 +59,37 @@ def gather(
     return Gathered(
         None,
         stream,
-        f"{failures[0]} The two must be of one version: install Nsight Systems anew, or import the .qdstrm "
-        "file that is kept in nsys-ui.",
+        f"{failures[0]} What was recorded is kept as a .qdstrm file, which nsys-ui can import; the importer "
+        "must be of the version that recorded.",
+    )
+
+
+def gather_held(
+    held: HeldInterrupts,
+    places: Sequence[Path],
+    output: Path,
+    installation: Installation,
+    others: Sequence[Installation],
+    on_part: Callable[[float], None] = lambda part: None,
+) -> Gathered:
+    """Gather as above; an interrupt meanwhile ends that, and leaves what there is."""
+    try:
+        with held.let_through():
+            return gather(places, output, installation, others, on_part)
+    except KeyboardInterrupt:
+        return unfinished(places)
+
+
+def unfinished(places: Sequence[Path]) -> Gathered:
+    """Give what there is when no more is waited for: the stream rather than a report half made of it."""
+    stream = _newest(places, "*.qdstrm", STREAM_MAGIC)
+    if stream is None:
+        return Gathered(_newest(places, "*.nsys-rep", REPORT_MAGIC))
+    return Gathered(
+        None,
+        stream,
+        "Interrupted while the report was made: what nsys recorded is kept as a .qdstrm file, which %jaxprof "
+        "report and nsys-ui read.",
     )
 
 
@@ -68,7 +98,7 @@ def _import(importer: Path, stream: Path, report: Path, on_part: Callable[[float
     try:
         said = make_report(importer, stream, report, on_part, _IMPORT_TIMEOUT_S).splitlines()
     except TimeoutError:
-        return f" within {_IMPORT_TIMEOUT_S // 60} minutes"
+        return ": it told nothing for minutes, and was ended"
     except OSError as error:
         return f", since it does not start ({error.strerror or error})"
     return f" and said '{said[-1][:200]}'" if said else ""

@@ -25,8 +25,8 @@ from jupyterlab_jaxprof.tracing import Outcome, Source, trace_environment
 from jupyterlab_jaxprof.tracing.interrupts import HeldInterrupts
 
 from .child import CAPTURE
-from .gather import gather
-from .keeping import keep, publish_report
+from .gather import gather_held
+from .keeping import TWICE, keep, publish_report
 from .launch_flags import start_flags
 from .launched import Launch
 from .nvtx import Domain, NotAttached, package_version
@@ -145,11 +145,14 @@ class Recording:
         say("Stopping to record ...")
         said = self._stop(outcome)
         if held.count > 1:
-            outcome.worsen(Status.INTERRUPTED, "Interrupted twice; nothing was kept.")
+            outcome.worsen(Status.INTERRUPTED, TWICE)
             return None
         say("Gathering the report ...")
         places = (self._work, self._launch.temporary)
-        gathered = gather(places, self._work / "report", self._installation, nsys.installations())
+        gathered = gather_held(held, places, self._work / "report", self._installation, nsys.installations())
+        if held.count > 1:
+            outcome.worsen(Status.INTERRUPTED, TWICE)
+            return None
         path = keep(self.draft, gathered)
         if gathered.problem:
             outcome.worsen(Status.FAILED, gathered.problem)
@@ -160,7 +163,7 @@ class Recording:
         shutil.rmtree(self._work, ignore_errors=True)
         outcome.notices += [_AS_IT_WAS, *nvtx_notices(package_version(), self._installation)]
         environment = {**_environment(), "nsys": self._installation.version_text}
-        return publish_report(self.draft, path, outcome, source, environment, say=say)
+        return publish_report(self.draft, path, outcome, source, environment, say=say, held=held)
 
     def _stop(self, outcome: Outcome) -> list[str]:
         """Stop to record; gives what nsys said."""

@@ -26,6 +26,15 @@ class Interruptible(Protocol):
         """Whether the program runs the body no more, and only nsys is waited for."""
         ...
 
+    @property
+    def has_program_ended(self) -> bool:
+        """Whether the program is gone, be it by itself or killed."""
+        ...
+
+    def is_silent(self, now_s: float, for_s: float) -> bool:
+        """Whether nsys has said nothing since the program's end for so long."""
+        ...
+
     def say(self, doing: str) -> None:
         """Tell how it goes."""
         ...
@@ -46,6 +55,10 @@ class Interruptible(Protocol):
         """Note that nothing is to be kept."""
         ...
 
+    def cut_short(self) -> None:
+        """Note that nsys is not waited for any more; what it has written by now is kept."""
+        ...
+
 
 class Interrupts:
     """Obeys the interrupts of one run."""
@@ -53,6 +66,7 @@ class Interrupts:
     def __init__(self, run: Interruptible) -> None:
         self._run = run
         self._obeyed = 0
+        self._is_in_haste = False
         self._means: list[Callable[[], None] | None] = []
         self._next_s = 0.0
 
@@ -65,12 +79,19 @@ class Interrupts:
             if again or not recording:
                 run.give_up()
                 return False
+            if run.phase is Phase.CAPTURE and run.has_program_ended:
+                run.cut_short()
+                return False
             if run.phase is Phase.CAPTURE:
                 run.say("Interrupted: the report so far is being written. Interrupt again to give it up")
                 run.interrupt_program()
                 self.use_means(now_s + GRACE_S)
             else:
+                self._is_in_haste = True
                 run.say("The report is being written. Interrupt again to give it up")
+        if self._is_in_haste and run.is_silent(now_s, GRACE_S):
+            run.cut_short()
+            return False
         if self._means and now_s > self._next_s:
             if run.has_ended_recording:
                 self._means = []

@@ -7,13 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jupyterlab_jaxprof.captures import Draft, Record, disk
+from jupyterlab_jaxprof.captures import Draft, Record, Status, disk
 from jupyterlab_jaxprof.tracing import Outcome, Source
-from jupyterlab_jaxprof.tracing.contents import diagnosed
+from jupyterlab_jaxprof.tracing.contents import diagnosed, read_later
+from jupyterlab_jaxprof.tracing.interrupts import HeldInterrupts
 from jupyterlab_jaxprof.tracing.trace import publish
 
 from .gather import Gathered
 
+TWICE = "Interrupted twice; nothing was kept."
 _REPORT, _STREAM = ".nsys-rep", ".qdstrm"
 
 
@@ -36,12 +38,23 @@ def publish_report(
     environment: Mapping[str, Any],
     *,
     say: Callable[[str], None],
-) -> Record:
-    """Diagnose what was kept, and publish the draft; raises StoreError when it can't be written."""
+    held: HeldInterrupts,
+) -> Record | None:
+    """Diagnose what was kept, and publish the draft; raises StoreError when it can't be written.
+
+    An interrupt ends the reading, the second of all gives the capture up: None, and nothing is published.
+    """
     examined, problem = None, ""
     if path.suffix != _STREAM:
         say("Reading the report ...")
-        examined, problem = diagnosed([path], draft.reference, say=say)
+        try:
+            with held.let_through():
+                examined, problem = diagnosed([path], draft.reference, say=say)
+        except KeyboardInterrupt:
+            problem = f"Interrupted while it was read; the report is kept. {read_later(draft.reference)}"
+    if held.count > 1:
+        outcome.worsen(Status.INTERRUPTED, TWICE)
+        return None
     outcome.notices += [problem] if problem else []
     outcome.notices += _devices_notices(environment.get("devices") or ())
     return publish(draft, outcome, source, environment, examined)

@@ -26,10 +26,9 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Any, NoReturn
 
-from jupyterlab_jaxprof.environment import nsys
+from jupyterlab_jaxprof.environment import guardian, nsys
 from jupyterlab_jaxprof.environment.nsys import Installation
 
-from . import guardian
 from .flags import FlagError
 from .launch_flags import TRACE, checked_trace, launch_flags
 from .launched import PROBLEM

@@ -57,6 +57,9 @@ def _troubles(
     if ran.timed_out:
         yield failed, _never_started(installation, ran)
         return
+    if ran.lingered or ran.cut_short:
+        yield _unfinished(ran, gathered, installation)
+        return
     if ran.interrupted:
         yield (
             Status.INTERRUPTED,
@@ -76,6 +79,26 @@ def _troubles(
         yield failed, gathered.problem
     elif nothing and ran.captured:
         yield failed, _no_report(ran, installation, work)
+
+
+def _unfinished(ran: Ran, gathered: Gathered, installation: Installation) -> tuple[Status, str]:
+    """Say that nsys was ended when its program was gone already, and what is kept."""
+    if gathered.report is not None:
+        kept = "What it had written of the report is kept"
+    elif gathered.stream is not None:
+        kept = "What it had recorded is kept as a .qdstrm file, which %jaxprof report and nsys-ui can read"
+    else:
+        kept = "It had written nothing"
+    if ran.cut_short:
+        how = "Interrupted when the program had ended and nsys was still at work; nsys was ended"
+        return Status.INTERRUPTED, f"{how}. {kept}."
+    end = (
+        "" if ran.captured else f" {_where(ran)}, and told no end: it was killed, or one of nsys's processes"
+    )
+    return Status.FAILED, (
+        f"The program ended{end}. {installation.path} ({installation.version_text}) went on for "
+        f"{ran.waited_s:.0f} s without a word, and was ended. {kept}."
+    )
 
 
 def _of_program(ran: Ran, installation: Installation, work: Path) -> Iterator[tuple[Status, str]]:
@@ -116,12 +139,7 @@ def _ended_early(ran: Ran, installation: Installation, work: Path) -> str:
     """Say why a program that told no end has ended."""
     if ran.phase is Phase.START:
         return _nsys_failed(ran, installation, work)
-    where = {
-        Phase.SET_UP: "while the notebook's variables were made again",
-        Phase.WARM_UP: "when the cell ran to warm up",
-        Phase.CAPTURE: f"in step {len(ran.durations_ms)} (counted from 0)",
-        Phase.IMPORT: "after its last step",
-    }[ran.phase]
+    where = _where(ran)
     if ran.nsys_status is not None and ran.nsys_status < 0:
         return f"nsys was killed ({_signal(-ran.nsys_status)}) {where}, and the program with it."
     status = ran.nsys_status or 0
@@ -129,9 +147,25 @@ def _ended_early(ran: Ran, installation: Installation, work: Path) -> str:
         how = f"was killed ({_signal(status - 128)}; for want of memory, maybe)"
     elif status > 128:
         how = f"crashed ({_signal(status - 128)})"
+    elif status > 0:
+        how = f"ended by itself (os._exit or sys.exit, say; status {status})"
     else:
-        how = f"ended by itself (os._exit, say; status {status})"
+        return (
+            f"The program was heard of no more {where}: it ended itself without an error (os._exit(0), say), "
+            "closed the channel to the notebook (os.closerange, say), or a process of nsys was killed."
+        )
     return f"The program {how} {where}."
+
+
+def _where(ran: Ran) -> str:
+    """How far the program was."""
+    return {
+        Phase.START: "before it had started",
+        Phase.SET_UP: "while the notebook's variables were made again",
+        Phase.WARM_UP: "when the cell ran to warm up",
+        Phase.CAPTURE: f"in step {len(ran.durations_ms)} (counted from 0)",
+        Phase.IMPORT: "after its last step",
+    }[ran.phase]
 
 
 def _nsys_failed(ran: Ran, installation: Installation, work: Path) -> str:

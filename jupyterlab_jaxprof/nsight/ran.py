@@ -37,8 +37,12 @@ class Ran:
     nsys_failure: str = ""
     hung: bool = False
     """nsys never stopped recording."""
+    lingered: bool = False
+    """nsys went on without a word after the program's end."""
+    cut_short: bool = False
+    """Interrupted while nsys was at work after the program's end."""
     waited_s: float = 0.0
-    """For how long, where it never started or never stopped."""
+    """For how long, where it never started, never stopped, or lingered."""
     guardian_killed: bool = False
     left_behind: int = 0
     no_nvtx: str = ""

@@ -23,8 +23,8 @@ from jupyterlab_jaxprof.tracing.interrupts import HeldInterrupts
 from . import memory
 from .carry import Plan
 from .flags import Flags
-from .gather import gather
-from .keeping import keep, publish_report
+from .gather import gather_held, unfinished
+from .keeping import TWICE, keep, publish_report
 from .outcome import judge
 from .progress import Phase, Watcher
 from .ran import Ran
@@ -100,7 +100,8 @@ class Run:
         ran = self._run(carried, program, flags, held, jax_cache, back)
         shutil.rmtree(carried, ignore_errors=True)
         with HeldInterrupts() as interrupts:
-            result = self._conclude(ran, program, flags, source, held)
+            interrupts.count = int(ran.interrupted)  # the next one is the second
+            result = self._conclude(ran, program, flags, source, held, interrupts)
         result.back = back / "values" if back is not None else None
         result.interrupted |= interrupts.count > 0
         return result
@@ -149,26 +150,41 @@ class Run:
             shutil.rmtree(directory, ignore_errors=True)
 
     def _conclude(
-        self, ran: Ran, program: Program, flags: Flags, source: Source, held: memory.Memory
+        self,
+        ran: Ran,
+        program: Program,
+        flags: Flags,
+        source: Source,
+        held: memory.Memory,
+        interrupts: HeldInterrupts,
     ) -> Result:
         if ran.given_up:
             self._draft.discard()
             outcome = Outcome(Status.INTERRUPTED, "Interrupted; nothing was kept.")
             return Result(None, outcome, ran, interrupted=True)
-        gathered = gather(
-            (self.work, self._temporary),
-            self.output,
-            self._installation,
-            nsys.installations(),
-            lambda part: self._watcher.tell("Writing the report", part),
-        )
+        places = (self.work, self._temporary)
+        if ran.cut_short:
+            gathered = unfinished(places)
+        else:
+            self._watcher.tell("Gathering the report")
+            gathered = gather_held(
+                interrupts,
+                places,
+                self.output,
+                self._installation,
+                nsys.installations(),
+                lambda part: self._watcher.tell("Writing the report", part),
+            )
+        if interrupts.count > 1:
+            self._draft.discard()
+            return Result(None, Outcome(Status.INTERRUPTED, TWICE), ran, interrupted=True)
         outcome = judge(ran, gathered, self._installation, self.work, held)
         outcome.notices[:0] = flags.notices
         try:
             path = keep(self._draft, gathered)
             self._clear()
             if path is not None:
-                return self._publish(ran, outcome, program, source, path)
+                return self._publish(ran, outcome, program, source, path, interrupts)
         except StoreError as error:  # the cell's own error and what it returns count for more
             outcome = Outcome(Status.FAILED, str(error))
         except OSError as error:
@@ -177,13 +193,26 @@ class Run:
         self._draft.discard()
         return Result(None, outcome, ran, interrupted=ran.interrupted)
 
-    def _publish(self, ran: Ran, outcome: Outcome, program: Program, source: Source, path: Path) -> Result:
+    def _publish(
+        self,
+        ran: Ran,
+        outcome: Outcome,
+        program: Program,
+        source: Source,
+        path: Path,
+        interrupts: HeldInterrupts,
+    ) -> Result:
         if ran.durations_ms:
             outcome.step_name = program.step_name
             outcome.step_durations_ms = ran.durations_ms
             outcome.wall_ms = sum(ran.durations_ms)
         environment = {**ran.environment, "nsys": self._installation.version_text, "jaxprof": own_version()}
-        record = publish_report(self._draft, path, outcome, source, environment, say=self._watcher.tell)
+        record = publish_report(
+            self._draft, path, outcome, source, environment, say=self._watcher.tell, held=interrupts
+        )
+        if record is None:
+            self._draft.discard()
+            return Result(None, outcome, ran, interrupted=True)
         return Result(record, outcome, ran, interrupted=ran.interrupted, directory=self._draft.directory)
 
 

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from jupyterlab_jaxprof.environment import guardian
 from jupyterlab_jaxprof.environment.command import percentage
 from jupyterlab_jaxprof.tracing.interrupts import HeldInterrupts
 
-from . import guardian
 from .interrupts import Interrupts
 from .pipes import Descriptors, Lines, Pipes, Stream, drain, read
 from .progress import Phase, Watcher
@@ -30,6 +30,8 @@ from .ran import Ran
 START_TIMEOUT_S = 90.0
 #: How long nsys has to stop recording; half a minute is usual where the body has left processes running.
 STOP_TIMEOUT_S = 120.0
+#: How long nsys may say nothing once the program has ended: of its processes one may have been killed.
+LINGER_TIMEOUT_S = 120.0
 _TURN_S = 0.1
 _LINGER_S = 2.0
 _SWEEPS = 100
@@ -65,6 +67,8 @@ class Session:
         self._steps = 0
         self._mark = ""
         self._stopping_s = 0.0
+        self._looked_s = self._heard_s = 0.0
+        self._has_ended = False
         self._streams: dict[int, Stream] = {}
         self._pipes: Pipes | None = None
         self._guardian: subprocess.Popen[bytes] | None = None
@@ -135,6 +139,9 @@ class Session:
                 if self._ran.phase is Phase.START and now_s - started_s > self._limits.start_s:
                     self._ran.timed_out, self._ran.waited_s = True, self._limits.start_s
                     return
+                self._look(now_s)
+                if self._lingers(now_s):
+                    return
                 if self._hangs(now_s):
                     if not self._limits.is_wanted:
                         return
@@ -152,6 +159,20 @@ class Session:
         if not stopping or self._ran.hung or now_s - self._stopping_s <= self._limits.stop_s:
             return False
         self._ran.hung, self._ran.waited_s = True, self._limits.stop_s
+        return True
+
+    def _look(self, now_s: float) -> None:
+        """Notice the program's end; its pipes don't tell, since nsys has them too."""
+        if self._ran.pid and not self._has_ended and now_s - self._looked_s > _TURN_S:
+            self._looked_s = now_s
+            if not guardian.lives(self._ran.pid):
+                self._has_ended, self._heard_s = True, now_s
+
+    def _lingers(self, now_s: float) -> bool:
+        """Tell that nsys goes on without a word after the program's end."""
+        if not self._has_ended or now_s - self._heard_s <= LINGER_TIMEOUT_S:
+            return False
+        self._ran.lingered, self._ran.waited_s = True, LINGER_TIMEOUT_S
         return True
 
     def _on_event(self, line: str) -> None:
@@ -193,6 +214,7 @@ class Session:
 
     def _on_bar(self, part: bytes) -> None:
         """Pass on how much of the report nsys has made; it draws a bar, over and over."""
+        self._heard_s = time.monotonic()
         done = percentage(part) if _BAR.search(part) else None
         if done is not None:
             self._watcher.tell("Writing the report", done)
@@ -219,6 +241,19 @@ class Session:
         """Note that nothing is to be kept."""
         self._ran.interrupted = self._ran.given_up = True
 
+    def cut_short(self) -> None:
+        """Note that nsys is not waited for any more; what it has written by now is kept."""
+        self._ran.cut_short = self._ran.interrupted = True
+
+    @property
+    def has_program_ended(self) -> bool:
+        """Whether the program is gone, be it by itself or killed."""
+        return self._has_ended
+
+    def is_silent(self, now_s: float, for_s: float) -> bool:
+        """Whether nsys has said nothing since the program's end for so long."""
+        return self._has_ended and now_s - self._heard_s > for_s
+
     @property
     def phase(self) -> Phase:
         """How far it is."""
@@ -234,7 +269,7 @@ class Session:
         self._watcher.tell(doing)
 
     def _signal_program(self, number: int) -> None:
-        if self._ran.pid and self._ran.nsys_status is None:
+        if self._ran.pid and self._ran.nsys_status is None and not self._has_ended:
             with suppress(OSError):
                 os.kill(self._ran.pid, number)
 

@@ -25,7 +25,7 @@ from jupyterlab_jaxprof.captures import disk
 from jupyterlab_jaxprof.environment import nsys
 from jupyterlab_jaxprof.environment.nsys import Installation
 
-from .flags import Wishes, flags
+from .flags import Wishes, failure_of, flags
 from .gather import gather
 from .memory import Memory
 from .outcome import judge
@@ -84,6 +84,14 @@ def tried(
     if known is not None and not anew and (known.records or time.time() - known.tried < FAILED_S):
         return known
     version = installation.version_text or installation.path
+    failure = failure_of(installation)
+    if failure:
+        reason = (
+            f"{installation.path} ({version}) was asked for its options (nsys profile --help): {failure}."
+        )
+        verdict = Verdict(records=False, reports=False, reason=reason, tried=time.time())
+        _keep(path, key, verdict)
+        return verdict
     watcher.tell(f"Trying nsys {version} (once for each set of options)")
     verdict = _try(installation, wishes, watcher)
     _keep(path, key, verdict)
@@ -110,7 +118,7 @@ def _try(installation: Installation, wishes: Wishes, watcher: Watcher) -> Verdic
         ran = Ran()
         for _ in range(2):  # on a busy machine nsys 2022 may end ('End of file') before it starts anything
             ran = _run(installation, wishes, work, watcher)
-            if ran.phase is not Phase.START or ran.timed_out:
+            if ran.phase is not Phase.START or ran.timed_out or ran.interrupted:
                 break
         if ran.interrupted:
             raise KeyboardInterrupt

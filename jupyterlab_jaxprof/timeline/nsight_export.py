@@ -18,6 +18,7 @@ from pathlib import Path
 from ..environment import nsys
 from ..environment.command import followed, output_of
 from ..environment.importer import REPORT_MAGIC, STREAM_MAGIC, begins, make_report
+from ..environment.versions import numbers
 from .model import ReadError, Timeline
 from .nsight import read_export
 from .nsight_database import SQLITE_MAGIC
@@ -48,33 +49,57 @@ def exported(
     """Export a report; the export is there within the `with` statement."""
     told = progress or _untold
     begin = _check_report(path)
-    installation = _installation(path)
+    installations = _installations(path, begin)
     deadline = time.monotonic() + time_limit_s
     try:
         directory = tempfile.TemporaryDirectory(prefix="jaxprof-nsys-", ignore_cleanup_errors=True)
     except OSError as error:
         raise ReadError(f"There is no place for the export of {path}: {error.strerror or error}.") from error
     with directory as place:
-        report = path.absolute()
-        if begin.startswith(STREAM_MAGIC):
-            report = _import(report, Path(place), installation, told, deadline)
-        export = Path(place) / "export.sqlite"
-        command = [str(installation.path), "export", "--type=sqlite", f"--output={export}"]
-        if _has_flag(installation, "--force-overwrite"):
-            command.append("--force-overwrite=true")
-        if _has_flag(installation, "--include-blobs"):
-            command.append("--include-blobs=true")  # the payloads of XLA's ranges
-        told("Exporting", 0.0)
-        with _sentences(path, installation.path):
-            said = followed(
-                [*command, str(report)],
-                Path(place),
-                lambda part: told("Exporting", part),
-                deadline - time.monotonic(),
-            )
-        if not begins(export, SQLITE_MAGIC):
-            raise ReadError(_export_failure(path, installation, said, Path(place)))
+        is_stream = begin.startswith(STREAM_MAGIC)
+        problem: ReadError | None = None
+        for number, installation in enumerate(installations):
+            own = Path(place) / str(number)
+            own.mkdir()
+            try:
+                report = _import(path, own, installation, told, deadline) if is_stream else path
+                export = _export(path, report.absolute(), own, installation, told, deadline)
+                break
+            except ReadError as error:
+                problem = problem or error
+                shutil.rmtree(own, ignore_errors=True)
+        else:
+            assert problem is not None
+            raise problem
         yield export
+
+
+def _export(
+    path: Path, report: Path, place: Path, installation: nsys.Installation, told: Progress, deadline: float
+) -> Path:
+    """Have one nsys export a report; raises ReadError, which speaks of `path`."""
+    export = place / "export.sqlite"
+    command = [str(installation.path), "export", "--type=sqlite", f"--output={export}"]
+    if not _help(installation.path, installation.version_text):
+        raise ReadError(
+            f"{path} can't be exported: {installation.path} does not even tell its options (nsys export "
+            "--help)."
+        )
+    if _has_flag(installation, "--force-overwrite"):
+        command.append("--force-overwrite=true")
+    if _has_flag(installation, "--include-blobs"):
+        command.append("--include-blobs=true")  # the payloads of XLA's ranges
+    told("Exporting", 0.0)
+    with _sentences(path, installation.path):
+        said = followed(
+            [*command, str(report)],
+            place,
+            lambda part: told("Exporting", part),
+            deadline - time.monotonic(),
+        )
+    if not begins(export, SQLITE_MAGIC):
+        raise ReadError(_export_failure(path, installation, said, place))
+    return export
 
 
 def _untold(_what: str, _part: float) -> None:
@@ -109,17 +134,21 @@ def _check_report(path: Path) -> bytes:
     return begin
 
 
-def _installation(path: Path) -> nsys.Installation:
-    found = nsys.best()
-    if found is None:
+def _installations(path: Path, begin: bytes) -> list[nsys.Installation]:
+    """Give those that run: of the version that recorded it first (it has worked here), then the newest."""
+    found = nsys.installations()
+    if not found:
         raise ReadError(
             f"{path} is a report of Nsight Systems, which only its own nsys can open, and there is none "
             f"here. {nsys.HOW_TO_GET} Or export it where there is one (nsys export --type sqlite) and give "
             "the .sqlite file."
         )
-    if not found.usable:
-        raise ReadError(f"{path} can't be exported: {found.problem} {nsys.HOW_TO_GET}")
-    return found
+    usable = [one for one in found if one.usable]
+    if not usable:
+        raise ReadError(f"{path} can't be exported: {found[0].problem} {nsys.HOW_TO_GET}")
+    text = _stream_version(path) if begin.startswith(STREAM_MAGIC) else needed_version(path)
+    recorded = numbers(text)[:3]
+    return sorted(usable, key=lambda one: not recorded or one.version[:3] != recorded)
 
 
 def _import(
@@ -143,10 +172,11 @@ def _import(
             deadline - time.monotonic(),
         )
     if not begins(report, REPORT_MAGIC):
+        version = _stream_version(stream)
         raise ReadError(
             f"{stream} could not be made into a report by {installation.importer}"
             f"{_quoted(said)}. The importer must be of the version that recorded it"
-            f"{_stream_version(stream)}; a file that was cut off can't be imported."
+            f"{f' ({version})' if version else ''}; a file that was cut off can't be imported."
         )
     return report
 
@@ -155,7 +185,7 @@ def _stream_version(stream: Path) -> str:
     with stream.open("rb") as file:
         begin = file.read(128)
     match = re.match(re.escape(STREAM_MAGIC) + rb"([\w.-]+)!", begin)
-    return f" ({match.group(1).decode()})" if match else ""
+    return match.group(1).decode() if match else ""
 
 
 @lru_cache(maxsize=64)

@@ -77,7 +77,7 @@ def diagnosed(
 
 
 def read_later(reference: str) -> str:
-    """Say how to have a trace read that was not, since its kernel was ending and might have been killed."""
+    """Say how to have a trace read that was not: its kernel was ending, say, and might have been killed."""
     return (
         f"The trace was not read for steps and findings yet: %jaxprof report {shlex.quote(reference)} does."
     )

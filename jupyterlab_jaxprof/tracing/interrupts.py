@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, Self
 
@@ -19,6 +21,7 @@ class HeldInterrupts:
         self.count = 0
         self._previous: Any = None
         self._held = False
+        self._lets_through = False
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
@@ -34,5 +37,17 @@ class HeldInterrupts:
             previous = signal.default_int_handler if self._previous is None else self._previous
             signal.signal(signal.SIGINT, previous)
 
+    @contextmanager
+    def let_through(self) -> Generator[None]:
+        """Within it the first SIGINT raises KeyboardInterrupt; others can't disturb what cleans up then."""
+        self._lets_through = True
+        try:
+            yield
+        finally:
+            self._lets_through = False
+
     def _arrived(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
+        if self._lets_through:
+            self._lets_through = False
+            raise KeyboardInterrupt

@@ -76,10 +76,13 @@ class Plan:
         total = self.size_bytes
         free = shutil.disk_usage(folder).free
         if free < total + _SPARE_BYTES:
+            smaller = (
+                ", or send zeros in place of big arrays with --shapes-only" if free >= _SPARE_BYTES else ""
+            )
             raise CarryError(
-                sentence=f"The variables that the cell needs take {_megabytes(total)}, and the disk of "
-                f"{folder} has {_megabytes(free)} free. Free some, or send zeros in place of big arrays with "
-                "--shapes-only."
+                sentence=f"A capture here needs {_megabytes(total + _SPARE_BYTES)} ({_megabytes(total)} for "
+                f"the variables that the cell needs, the rest for nsys's files), and the disk of {folder} "
+                f"has {_megabytes(free)} free. Free some{smaller}."
             )
         (folder / PICKLES).write_bytes(self._pickles)
         (folder / STEPS).write_text(self._steps)

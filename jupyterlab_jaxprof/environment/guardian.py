@@ -1,9 +1,9 @@
-"""The parent of one nsys: whatever dies first, nothing of what it started is left behind.
+"""The parent of one program of another's: whatever dies first, nothing of what it started is left behind.
 
-Started as a script by the kernel, in a session of its own, with what it needs and no more (Python's standard
-library, `-I -S`). Standard input carries the kernel's wishes, one byte each; its end means that the kernel
-is gone. Everything that nsys starts, however detached, becomes a child of this process when its own parent
-ends (Linux's PR_SET_CHILD_SUBREAPER), and so can be found and ended.
+Started as a script by the kernel (or a server), in a session of its own, with what it needs and no more
+(Python's standard library, `-I -S`). Standard input carries the kernel's wishes, one byte each; its end means
+that the kernel is gone. Everything that the program (nsys, as a rule) starts, however detached, becomes a
+child of this process when its own parent ends (Linux's PR_SET_CHILD_SUBREAPER): so it can be found and ended.
 
     guardian.py EVENTS FOLDER COMMAND...
 
@@ -25,6 +25,8 @@ from pathlib import Path
 from types import FrameType
 
 INTERRUPT = b"i"
+#: All is to be ended, and the folder stays.
+END = b"e"
 #: Followed by the number of a process, in PROGRAM_DIGITS digits: it outlives nsys, should that die.
 PROGRAM, PROGRAM_DIGITS = b"p", 10
 _PR_SET_CHILD_SUBREAPER = 36
@@ -55,13 +57,15 @@ def main(events: int, folder: str, command: list[str]) -> None:
         return
     interrupted = abandoned = False
     program = 0
-    while (nsys.poll() is None or _lives(program)) and not ended and os.getppid() == parent:
+    while (nsys.poll() is None or lives(program)) and not ended and os.getppid() == parent:
         ready, _, _ = select.select([0, woken], [], [], _LOOK_S)
         if woken in ready:
             os.read(woken, 512)
         wish = os.read(0, 1) if 0 in ready else None
         if wish == b"":
             abandoned = True
+            break
+        if wish == END:
             break
         if wish == INTERRUPT and not interrupted:  # a second one would make nsys lose the report
             interrupted = True
@@ -71,7 +75,7 @@ def main(events: int, folder: str, command: list[str]) -> None:
     status = nsys.poll()
     left = _sweep(str(Path(command[0]).resolve().parent))
     _send(events, event="nsys-ended", status=status, left=left)
-    if abandoned or os.getppid() != parent:
+    if folder and (abandoned or os.getppid() != parent):
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -147,7 +151,8 @@ def _descendants() -> list[int]:
     return found
 
 
-def _lives(pid: int) -> bool:
+def lives(pid: int) -> bool:
+    """Whether a process is there, and has not ended."""
     return bool(pid) and _state(str(pid))[0] not in ("", "Z")
 
 
