@@ -130,6 +130,7 @@ export type TableName =
   | 'copies'
   | 'annotations'
   | 'calls'
+  | 'system_calls'
   | 'modules'
   | 'counters';
 

@@ -25,7 +25,7 @@ interface ITable {
   columns: (rows: ITableRow[]) => IColumn<ITableRow>[];
 }
 
-function tablesOf(trans: TranslationBundle): ITable[] {
+function tablesOf(trans: TranslationBundle, devices: number): ITable[] {
   const name = (label: string): IColumn<ITableRow> =>
     textColumn(label, row => row.name ?? trans.__('(no name)'));
   const device = (rows: ITableRow[]): IColumn<ITableRow>[] =>
@@ -43,6 +43,16 @@ function tablesOf(trans: TranslationBundle): ITable[] {
     value: row => row.share_wall,
     text: row => (exceeds(row) ? '–' : formatShare(row.share_wall))
   };
+  // Where there are several devices, whether a figure is of one or of all of them.
+  const said = (
+    column: IColumn<ITableRow>,
+    whose: string
+  ): IColumn<ITableRow> =>
+    devices > 1 ? { ...column, label: `${column.label} (${whose})` } : column;
+  const all = trans.__('of all %1 devices', devices);
+  const totalOfAll = said(total, all);
+  const ofAllDevices = said(ofDevice, all);
+  const ofWallOfAll = said(ofWall, all);
   return [
     {
       name: 'kernels',
@@ -54,8 +64,8 @@ function tablesOf(trans: TranslationBundle): ITable[] {
         total,
         quantityColumn(trans.__('median'), 'us', row => row.median_us),
         quantityColumn(trans.__('longest'), 'us', row => row.max_us),
-        ofDevice,
-        ofWall
+        said(ofDevice, trans.__('its own')),
+        said(ofWall, trans.__('its device’s'))
       ]
     },
     {
@@ -64,23 +74,23 @@ function tablesOf(trans: TranslationBundle): ITable[] {
       columns: () => [
         name(trans.__('HLO operation')),
         count,
-        total,
-        ofDevice,
-        ofWall
+        totalOfAll,
+        ofAllDevices,
+        ofWallOfAll
       ]
     },
     {
       name: 'copies',
-      title: trans.__('Copies'),
+      title: trans.__('Copies and memsets'),
       columns: () => [
         textColumn(trans.__('copies'), row =>
           [row.kind, row.memory].filter(Boolean).join(', ')
         ),
         count,
         sizeColumn(trans.__('size'), row => row.bytes),
-        total,
+        totalOfAll,
         quantityColumn(trans.__('rate'), 'GB/s', row => row.gb_per_s),
-        ofWall
+        ofWallOfAll
       ]
     },
     {
@@ -100,9 +110,20 @@ function tablesOf(trans: TranslationBundle): ITable[] {
       columns: () => [name(trans.__('call')), count, total, ofWall]
     },
     {
+      name: 'system_calls',
+      title: trans.__('Calls of the operating system’s library'),
+      columns: () => [name(trans.__('call')), count, total, ofWall]
+    },
+    {
       name: 'modules',
       title: trans.__('Modules'),
-      columns: () => [name(trans.__('module')), count, total, ofDevice, ofWall]
+      columns: () => [
+        name(trans.__('module')),
+        count,
+        totalOfAll,
+        ofAllDevices,
+        ofWallOfAll
+      ]
     },
     {
       name: 'counters',
@@ -134,32 +155,35 @@ function inOwnUnit(
 export function TopTables(props: {
   summary: IRecordSummary;
 }): React.JSX.Element {
-  const { tables, tables_left_out: leftOut } = props.summary;
+  const { summary } = props;
+  const { tables, tables_left_out: leftOut } = summary;
   const trans = useTrans();
   return (
     <>
-      {tablesOf(trans).map(({ name, title, columns }) => {
-        const rows = tables?.[name] ?? [];
-        const hidden = leftOut?.[name] ?? 0;
-        return (
-          rows.length > 0 && (
-            <More
-              key={name}
-              title={`${title} (${formatCount(rows.length + hidden)})`}
-            >
-              {() => (
-                <Table
-                  label={title}
-                  rows={rows}
-                  columns={columns(rows)}
-                  note={row => noteOf(row, trans)}
-                  leftOut={hidden}
-                />
-              )}
-            </More>
-          )
-        );
-      })}
+      {tablesOf(trans, summary.timeline?.devices?.length ?? 0).map(
+        ({ name, title, columns }) => {
+          const rows = tables?.[name] ?? [];
+          const hidden = leftOut?.[name] ?? 0;
+          return (
+            rows.length > 0 && (
+              <More
+                key={name}
+                title={`${title} (${formatCount(rows.length + hidden)})`}
+              >
+                {() => (
+                  <Table
+                    label={title}
+                    rows={rows}
+                    columns={columns(rows)}
+                    note={row => noteOf(row, trans)}
+                    leftOut={hidden}
+                  />
+                )}
+              </More>
+            )
+          );
+        }
+      )}
     </>
   );
 }
