@@ -156,19 +156,18 @@ def _tables(summary: Data) -> Iterator[Block]:
         if not rows:
             continue
         columns, shown = make(rows)
-        columns = [_whose(key, column, devices) for column in columns]
         total = len(rows) + int(left_out.get(key) or 0)
         table = Table("", columns, shown[:MAX_ROWS], _more(total - min(len(rows), MAX_ROWS)))
-        yield Details(f"{title} ({units.count(total)})", [table])
+        yield Details(f"{title} ({units.count(total)}){_whose(key, devices)}", [table])
 
 
-def _whose(table: str, column: str, devices: int) -> str:
-    """Say of a column, where there are several devices, whether it is of one, of all, or of the host."""
-    if devices < 2 or column not in _OF_DEVICES.get(table, ()):
-        return column
+def _whose(table: str, devices: int) -> str:
+    """Say of a table, where there are several devices, whether its figures are of one or of all."""
+    if devices < 2:
+        return ""
     if table == "kernels":
-        return f"{column} (its own)" if column == "of device" else f"{column} (its device's)"
-    return f"{column} (of all {devices} devices)"
+        return ", shares of each one's own device"
+    return f", of all {devices} devices" if table in _OF_ALL_DEVICES else ""
 
 
 def _kernels(rows: Sequence[Data]) -> tuple[list[str], list[Row]]:
@@ -251,12 +250,7 @@ def _modules(rows: Sequence[Data]) -> tuple[list[str], list[Row]]:
 
 
 #: The columns whose meaning depends on the number of devices.
-_OF_DEVICES = {
-    "kernels": ("of device", "of wall"),
-    "hlo_ops": ("total", "of device", "of wall"),
-    "copies": ("total", "of wall"),
-    "modules": ("total", "of device", "of wall"),
-}
+_OF_ALL_DEVICES = ("hlo_ops", "copies", "modules")
 
 _Maker = Callable[[Sequence[Data]], tuple[list[str], list[Row]]]
 

@@ -196,7 +196,8 @@ def test_a_disk_that_is_too_small_is_told_before_anything_is_written(shell, tmp_
     cell = "import numpy as np\nhuge = np.lib.stride_tricks.as_strided(np.zeros(9), (2**42,), (8,))"
     carried = planned(shell, [cell], "huge")
     with pytest.raises(
-        CarryError, match=r"take 35,184,372\.\d MB, and the disk of .* MB free.*--shapes-only"
+        CarryError,
+        match=r"\(35,184,372\.\d MB for the variables .* and the disk of .* MB free.*--shapes-only",
     ):
         carried.write(tmp_path / "carried")
     assert list((tmp_path / "carried").iterdir()) == []

@@ -160,7 +160,8 @@ def test_the_importer_of_another_version_is_told_and_the_next_is_tried(tmp_path)
     failed = gather([work], work / "report", old)
     assert failed.report is None
     assert failed.stream == work / "report.qdstrm"
-    assert "said 'Unsupported version'. The two must be of one version" in failed.problem
+    assert "'Unsupported version'" in failed.problem
+    assert "the importer must be of the version that recorded" in failed.problem
     assert gather([work], work / "report", old, [old, right]).report == work / "report.nsys-rep"
     (work / "report.nsys-rep").write_bytes(b"cut")  # what a full disk leaves is no report
     assert gather([work], work / "report", old).report is None

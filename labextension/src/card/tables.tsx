@@ -19,13 +19,15 @@ import { More } from './text';
 /** A share of the time above this one is no mere rounding. */
 const WHOLE = 1.0005;
 
+const OF_ALL_DEVICES: TableName[] = ['hlo_ops', 'copies', 'modules'];
+
 interface ITable {
   name: TableName;
   title: string;
   columns: (rows: ITableRow[]) => IColumn<ITableRow>[];
 }
 
-function tablesOf(trans: TranslationBundle, devices: number): ITable[] {
+function tablesOf(trans: TranslationBundle): ITable[] {
   const name = (label: string): IColumn<ITableRow> =>
     textColumn(label, row => row.name ?? trans.__('(no name)'));
   const device = (rows: ITableRow[]): IColumn<ITableRow>[] =>
@@ -43,16 +45,6 @@ function tablesOf(trans: TranslationBundle, devices: number): ITable[] {
     value: row => row.share_wall,
     text: row => (exceeds(row) ? '–' : formatShare(row.share_wall))
   };
-  // Where there are several devices, whether a figure is of one or of all of them.
-  const said = (
-    column: IColumn<ITableRow>,
-    whose: string
-  ): IColumn<ITableRow> =>
-    devices > 1 ? { ...column, label: `${column.label} (${whose})` } : column;
-  const all = trans.__('of all %1 devices', devices);
-  const totalOfAll = said(total, all);
-  const ofAllDevices = said(ofDevice, all);
-  const ofWallOfAll = said(ofWall, all);
   return [
     {
       name: 'kernels',
@@ -64,8 +56,8 @@ function tablesOf(trans: TranslationBundle, devices: number): ITable[] {
         total,
         quantityColumn(trans.__('median'), 'us', row => row.median_us),
         quantityColumn(trans.__('longest'), 'us', row => row.max_us),
-        said(ofDevice, trans.__('its own')),
-        said(ofWall, trans.__('its device’s'))
+        ofDevice,
+        ofWall
       ]
     },
     {
@@ -74,9 +66,9 @@ function tablesOf(trans: TranslationBundle, devices: number): ITable[] {
       columns: () => [
         name(trans.__('HLO operation')),
         count,
-        totalOfAll,
-        ofAllDevices,
-        ofWallOfAll
+        total,
+        ofDevice,
+        ofWall
       ]
     },
     {
@@ -88,9 +80,9 @@ function tablesOf(trans: TranslationBundle, devices: number): ITable[] {
         ),
         count,
         sizeColumn(trans.__('size'), row => row.bytes),
-        totalOfAll,
+        total,
         quantityColumn(trans.__('rate'), 'GB/s', row => row.gb_per_s),
-        ofWallOfAll
+        ofWall
       ]
     },
     {
@@ -117,13 +109,7 @@ function tablesOf(trans: TranslationBundle, devices: number): ITable[] {
     {
       name: 'modules',
       title: trans.__('Modules'),
-      columns: () => [
-        name(trans.__('module')),
-        count,
-        totalOfAll,
-        ofAllDevices,
-        ofWallOfAll
-      ]
+      columns: () => [name(trans.__('module')), count, total, ofDevice, ofWall]
     },
     {
       name: 'counters',
@@ -158,34 +144,50 @@ export function TopTables(props: {
   const { summary } = props;
   const { tables, tables_left_out: leftOut } = summary;
   const trans = useTrans();
+  const devices = summary.timeline?.devices?.length ?? 0;
   return (
     <>
-      {tablesOf(trans, summary.timeline?.devices?.length ?? 0).map(
-        ({ name, title, columns }) => {
-          const rows = tables?.[name] ?? [];
-          const hidden = leftOut?.[name] ?? 0;
-          return (
-            rows.length > 0 && (
-              <More
-                key={name}
-                title={`${title} (${formatCount(rows.length + hidden)})`}
-              >
-                {() => (
-                  <Table
-                    label={title}
-                    rows={rows}
-                    columns={columns(rows)}
-                    note={row => noteOf(row, trans)}
-                    leftOut={hidden}
-                  />
-                )}
-              </More>
-            )
-          );
-        }
-      )}
+      {tablesOf(trans).map(({ name, title, columns }) => {
+        const rows = tables?.[name] ?? [];
+        const hidden = leftOut?.[name] ?? 0;
+        return (
+          rows.length > 0 && (
+            <More
+              key={name}
+              title={`${title} (${formatCount(rows.length + hidden)})${whose(name, devices, trans)}`}
+            >
+              {() => (
+                <Table
+                  label={title}
+                  rows={rows}
+                  columns={columns(rows)}
+                  note={row => noteOf(row, trans)}
+                  leftOut={hidden}
+                />
+              )}
+            </More>
+          )
+        );
+      })}
     </>
   );
+}
+
+/** Whether a table's figures are of one or of all devices, where there are several. */
+function whose(
+  table: TableName,
+  devices: number,
+  trans: TranslationBundle
+): string {
+  if (devices < 2) {
+    return '';
+  }
+  if (table === 'kernels') {
+    return trans.__(', shares of each one’s own device');
+  }
+  return OF_ALL_DEVICES.includes(table)
+    ? trans.__(', of all %1 devices', devices)
+    : '';
 }
 
 /** Whether something took more than all the time: several of it ran at once. */
