@@ -14,7 +14,7 @@ from typing import Any, Self
 from . import disk
 from .errors import StoreError, sentence
 from .names import checked_name, created_at, new_id, session_slug
-from .owner import OWNER_FILE, own
+from .owner import OWNER_FILE, take
 from .progress import PROGRESS_FILE
 from .record import (
     MAX_CELL_BYTES,
@@ -77,13 +77,7 @@ class Draft:
             except FileExistsError:  # the same millisecond and the same six digits
                 if capture_id:
                     raise
-        try:
-            if self._place.private:
-                disk.restrict(self.directory, disk.DIRECTORY_MODE)
-            self._owner: FileIO | None = own(self.directory)
-        except BaseException:
-            disk.remove_tree(self.directory)
-            raise
+        self._owner: FileIO | None = take(self.directory, private=self._place.private)
 
     def __enter__(self) -> Self:
         return self

@@ -46,6 +46,17 @@ def own(directory: Path) -> FileIO:
     return owner
 
 
+def take(directory: Path, *, private: bool = True) -> FileIO:
+    """Own a directory that was just made, `private` to this user; it is deleted where that fails."""
+    try:
+        if private:
+            disk.restrict(directory, disk.DIRECTORY_MODE)
+        return own(directory)
+    except BaseException:
+        disk.remove_tree(directory)
+        raise
+
+
 def sweep(parent: Path, names: re.Pattern[str]) -> None:
     """Delete what is called so in `parent` if it is trash or a draft whose owner is gone.
 

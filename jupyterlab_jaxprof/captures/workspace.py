@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from . import disk
-from .owner import own
+from .owner import take
 
 
 class Workspace:
@@ -21,13 +21,12 @@ class Workspace:
     def __init__(self, partial: Path) -> None:
         self.directory = partial / f"upload-{secrets.token_hex(8)}"
         self.directory.mkdir(disk.DIRECTORY_MODE)
+        self._owner: FileIO | None = take(self.directory)
+        self.files = self.directory / "files"
         try:
-            disk.restrict(self.directory, disk.DIRECTORY_MODE)
-            self._owner: FileIO | None = own(self.directory)
-            self.files = self.directory / "files"
             self.files.mkdir(disk.DIRECTORY_MODE)
         except BaseException:
-            disk.remove_tree(self.directory)
+            self.close()
             raise
 
     def __enter__(self) -> Self:

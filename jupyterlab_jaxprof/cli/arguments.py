@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from jupyterlab_jaxprof.environment import own_version
 
@@ -16,6 +16,9 @@ _TARGET = (
     "*.xplane.pb, *.nsys-rep, *.qdstrm, *.sqlite (./NAME for a path without a slash that a capture is called "
     "too; NAME~1 for the capture before the newest of that name)"
 )
+
+#: Makes a command's parser, of its name and what it does.
+_Add = Callable[[str, str], argparse.ArgumentParser]
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -40,6 +43,19 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
             allow_abbrev=False,
         )
 
+    _add_reading(add)
+    _add_import(add)
+    explain = add("explain", "show the documentation's page about a finding")
+    explain.add_argument("pattern", metavar="PATTERN", help="its name, such as host-starves-device")
+    add("doctor", "look at tools, versions, devices and permissions, and say what helps")
+    _add_nsys_kernel(add)
+    listed = add("list", "list the captures in the store, the newest first")
+    listed.add_argument("--json", action="store_true", help="print JSON, for programs")
+    listed.add_argument("-n", type=_positive, default=20, metavar="N", help="at most so many (default 20)")
+    return parser.parse_args(arguments)
+
+
+def _add_reading(add: _Add) -> None:
     report = add("report", "show the findings, steps and tables of a capture, trace or report")
     report.add_argument("target", metavar="PATH|NAME", help=_TARGET)
     report.add_argument("--json", action="store_true", help="print JSON, for programs")
@@ -56,6 +72,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     compare.add_argument("before", metavar="BEFORE", help=_TARGET)
     compare.add_argument("after", metavar="AFTER", nargs="+", help="those compared with it, one or more")
     compare.add_argument("--json", action="store_true", help="print JSON, for programs")
+
+
+def _add_import(add: _Add) -> None:
     imported = add("import", "make a capture of a trace or report, of any origin")
     imported.add_argument(
         "path",
@@ -66,9 +85,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     imported.add_argument("--name", default="", help="what the capture is called; else as the file is")
     imported.add_argument("--json", action="store_true", help="print JSON, for programs")
     imported.add_argument("--move", action="store_true", help="take the file away instead of copying it")
-    explain = add("explain", "show the documentation's page about a finding")
-    explain.add_argument("pattern", metavar="PATTERN", help="its name, such as host-starves-device")
-    add("doctor", "look at tools, versions, devices and permissions, and say what helps")
+
+
+def _add_nsys_kernel(add: _Add) -> None:
     kernel = add("install-nsys-kernel", "make a kernel for JupyterLab's launcher that Nsight Systems starts")
     kernel.add_argument("--trace", metavar="NAMES", help="what nsys traces in it (default cuda,nvtx)")
     kernel.add_argument("--osrt", action="store_true", help="calls of the operating system's library too")
@@ -82,10 +101,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--sys-prefix", action="store_true", help="write it into this Python's environment, not the user's"
     )
     kernel.add_argument("--remove", action="store_true", help="remove it again")
-    listed = add("list", "list the captures in the store, the newest first")
-    listed.add_argument("--json", action="store_true", help="print JSON, for programs")
-    listed.add_argument("-n", type=_positive, default=20, metavar="N", help="at most so many (default 20)")
-    return parser.parse_args(arguments)
 
 
 def _file(text: str) -> str:

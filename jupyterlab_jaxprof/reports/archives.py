@@ -42,6 +42,7 @@ def unpack(path: Path, directory: Path) -> None:
                 # zipfile gives no more bytes than the entry declares, and checks their sum
                 with archive.open(entry) as source, target.open("xb") as file:
                     shutil.copyfileobj(source, file, _COPY_BYTES)
+    # all that zipfile raises for damage, and for what it can't read
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, ValueError) as error:
         raise ReportError(
             f"{path} is no whole zip archive ({error}): it may be cut short. Download or copy it again."

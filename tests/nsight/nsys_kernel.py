@@ -10,7 +10,7 @@ from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import KernelManager
 
 from jupyterlab_jaxprof.nsight import kernelspec
-from tests.support.kernels import Kernel, kernel_environment
+from tests.support.kernels import started_kernel
 
 
 @contextmanager
@@ -27,12 +27,5 @@ def nsys_kernel(folder: Path, started_with: str = "", **environment: str):
     specs = KernelSpecManager(kernel_dirs=[str(made.directory.parent)])
     manager = KernelManager(kernel_name=made.name, kernel_spec_manager=specs)
     environment = {"JAXPROF_DIR": str(folder / "store"), **environment}
-    manager.start_kernel(env=kernel_environment(folder, **environment), cwd=str(folder))
-    client = manager.client()
-    client.start_channels()
-    try:
-        client.wait_for_ready(timeout=120)
-        yield Kernel(manager, client)
-    finally:
-        client.stop_channels()
-        manager.shutdown_kernel(now=True)
+    with started_kernel(manager, folder, ready_s=120, **environment) as kernel:
+        yield kernel

@@ -125,16 +125,23 @@ def kernel_environment(directory: str | Path, **environment: str) -> dict[str, s
 
 
 @contextmanager
+def started_kernel(manager: KernelManager, directory: str | Path, *, ready_s: float, **environment: str):
+    """Start a manager's kernel in `directory`; shut it down at the end."""
+    manager.start_kernel(env=kernel_environment(directory, **environment), cwd=str(directory))
+    client = manager.client()
+    client.start_channels()
+    try:
+        client.wait_for_ready(timeout=ready_s)
+        yield Kernel(manager, client)
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+
+
+@contextmanager
 def running_kernel(**environment: str):
     """Start a kernel with these environment variables besides; shut it down at the end."""
     with tempfile.TemporaryDirectory() as directory:
         manager = KernelManager(kernel_name="python3")
-        manager.start_kernel(env=kernel_environment(directory, **environment), cwd=directory)
-        client = manager.client()
-        client.start_channels()
-        try:
-            client.wait_for_ready(timeout=60)
-            yield Kernel(manager, client)
-        finally:
-            client.stop_channels()
-            manager.shutdown_kernel(now=True)
+        with started_kernel(manager, directory, ready_s=60, **environment) as kernel:
+            yield kernel

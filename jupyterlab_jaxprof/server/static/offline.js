@@ -9,7 +9,7 @@ const MISSING_KEY = 'jaxprof:charts-missing';
 const CHECK_EVERY_MS = 500;
 const CHECKS = 16;
 
-/** Remember for the other tools and tabs of this session, so that none of them waits again. */
+/** Remember for the other tools, as long as the browser's tab is open, so that none of them waits again. */
 function remember(missing) {
   try {
     sessionStorage.setItem(MISSING_KEY, missing ? 'yes' : 'no');

@@ -4,7 +4,7 @@
  * These are the shapes of captures/shapes.py. Anything of the summary may be missing or null.
  */
 
-import type { CaptureStatus, ICaptureFile } from './types';
+import type { ICaptureFields } from './types';
 
 /** The version of the record's form that this front end knows whole. */
 export const RECORD_SCHEMA = 1;
@@ -388,25 +388,12 @@ export interface IRecordEnvironment {
   [key: string]: unknown;
 }
 
-export interface ICaptureRecord {
+export interface ICaptureRecord extends ICaptureFields {
   schema: number;
-  id: string;
-  kind: string;
-  name: string;
-  created: string;
-  status: CaptureStatus;
-  reason: string;
-  notebook: string;
-  magic: string;
   cell: string;
   environment: IRecordEnvironment;
-  files: ICaptureFile[];
   summary: IRecordSummary;
-  notices: string[];
   findings: IFinding[];
-  xprof_run: string | null;
-  notes: string;
-  pinned: boolean;
   size_bytes?: number;
   /** Where it lies; on the kernel's machine in a card, on the server's in an answer. */
   directory?: string;

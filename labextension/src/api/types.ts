@@ -40,8 +40,8 @@ export interface ISummary {
   steps?: ISteps | null;
 }
 
-/** A capture as the list shows it. */
-export interface ICaptureRow {
+/** What every form of a capture has. */
+export interface ICaptureFields {
   id: string;
   kind: string;
   name: string;
@@ -51,11 +51,15 @@ export interface ICaptureRow {
   notebook: string;
   magic: string;
   files: ICaptureFile[];
-  summary: ISummary;
   notices: string[];
   xprof_run: string | null;
   notes: string;
   pinned: boolean;
+}
+
+/** A capture as the list shows it. */
+export interface ICaptureRow extends ICaptureFields {
+  summary: ISummary;
   size_bytes: number;
   disk_bytes: number;
   /** Why the record can't be read, or what is wrong with the files. */

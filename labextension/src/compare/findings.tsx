@@ -26,28 +26,23 @@ export function ComparedFindings(props: {
     ? trans.__('Findings, and what each costs a step on average')
     : trans.__('Findings, and what each costs in the whole trace');
   return (
-    <section>
-      <h3>{title}</h3>
-      <div className="jp-JaxProf-wide" tabIndex={0}>
-        <MeasureTable title={title} names={names} labelPx={LABEL_PX}>
-          <tbody>
-            {findings.map(row => (
-              <tr key={row.id}>
-                <th scope="row">
-                  {row.id}
-                  <Titles row={row} names={names} />
-                </th>
-                {row.cells.map((cell, index) => (
-                  <td key={index}>
-                    <Cell cell={cell} once={row.once} />
-                  </td>
-                ))}
-              </tr>
+    <MeasureTable title={title} names={names} labelPx={LABEL_PX}>
+      <tbody>
+        {findings.map(row => (
+          <tr key={row.id}>
+            <th scope="row">
+              {row.id}
+              <Titles row={row} names={names} />
+            </th>
+            {row.cells.map((cell, index) => (
+              <td key={index}>
+                <Cell cell={cell} once={row.once} />
+              </td>
             ))}
-          </tbody>
-        </MeasureTable>
-      </div>
-    </section>
+          </tr>
+        ))}
+      </tbody>
+    </MeasureTable>
   );
 }
 

@@ -60,33 +60,28 @@ function Group(props: {
 }): React.JSX.Element {
   const { title, rows, names } = props;
   return (
-    <section>
-      <h3>{title}</h3>
-      <div className="jp-JaxProf-wide" tabIndex={0}>
-        <MeasureTable title={title} names={names}>
-          <tbody>
-            {rows.map(row => (
-              <tr key={row.label}>
-                <th scope="row">{row.label}</th>
-                {row.values.map((value, index) => (
-                  <td key={index}>
-                    <Value row={row} value={value} />
-                    <Verdict
-                      judgement={row.judgements[index] ?? null}
-                      unit={row.unit}
-                    />
-                  </td>
-                ))}
-              </tr>
+    <MeasureTable title={title} names={names}>
+      <tbody>
+        {rows.map(row => (
+          <tr key={row.label}>
+            <th scope="row">{row.label}</th>
+            {row.values.map((value, index) => (
+              <td key={index}>
+                <Value row={row} value={value} />
+                <Verdict
+                  judgement={row.judgements[index] ?? null}
+                  unit={row.unit}
+                />
+              </td>
             ))}
-          </tbody>
-        </MeasureTable>
-      </div>
-    </section>
+          </tr>
+        ))}
+      </tbody>
+    </MeasureTable>
   );
 }
 
-/** A table with a column for each capture, below its name; the first is the baseline. */
+/** A section with a table: a column for each capture, below its name; the first is the baseline. */
 export function MeasureTable(props: {
   title: string;
   names: string[];
@@ -98,18 +93,23 @@ export function MeasureTable(props: {
   const least = LEAST_LABEL_PX + names.length * LEAST_VALUE_PX;
   const share = `${(100 * labelPx) / widest}%`;
   return (
-    <table
-      className="jp-JaxProf-measures"
-      style={{ width: `clamp(${least}px, 100%, ${widest}px)` }}
-      aria-label={title}
-    >
-      <colgroup>
-        <col style={{ width: share }} />
-        <col span={names.length} />
-      </colgroup>
-      <Heads names={names} />
-      {children}
-    </table>
+    <section>
+      <h3>{title}</h3>
+      <div className="jp-JaxProf-wide" tabIndex={0}>
+        <table
+          className="jp-JaxProf-measures"
+          style={{ width: `clamp(${least}px, 100%, ${widest}px)` }}
+          aria-label={title}
+        >
+          <colgroup>
+            <col style={{ width: share }} />
+            <col span={names.length} />
+          </colgroup>
+          <Heads names={names} />
+          {children}
+        </table>
+      </div>
+    </section>
   );
 }
 
