@@ -55,9 +55,12 @@ def card(summary: dict[str, Any]) -> str:
     return " ".join(re.sub("<[^>]*>", " ", html).split())
 
 
-def test_with_several_devices_a_column_says_of_which_it_is() -> None:
-    assert "of wall (of all 2 devices)" in card(summary_of("nsys_dp2"))
-    assert "(of all" not in card(summary_of("nsys_gpu_bound"))
+def test_with_several_devices_a_title_says_of_which_it_is() -> None:
+    of_two, of_one = card(summary_of("nsys_dp2")), card(summary_of("nsys_gpu_bound"))
+    assert ", shares of each one" in of_two
+    assert ", of all 2 devices" in of_two
+    assert "shares of each" not in of_one
+    assert "of all 1" not in of_one
 
 
 def test_calls_of_the_operating_system_have_a_table() -> None:

@@ -35,9 +35,18 @@ def publish_capture(
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[Server]:
+def shared_server() -> Iterator[Server]:
     with running_server("/user/me@host.org/") as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def server(shared_server: Server) -> Iterator[Server]:
+    """The shared server; its store is left empty to the next module, whichever that is."""
+    yield shared_server
+    store = Store(shared_server.store)
+    for row in store.list(limit=1_000_000).rows:
+        store.delete(row.id)
 
 
 @pytest.fixture
