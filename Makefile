@@ -14,7 +14,7 @@ SOURCES := pyproject.toml package.json $(shell find jupyterlab_jaxprof labextens
 	-not -path '*/__pycache__/*' -not -path 'jupyterlab_jaxprof/labextension/*')
 
 .PHONY: help demo test dev environments system-packages compat-environments lint lint-python lint-typescript compat \
-	bench clean
+	bench endurance clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -50,6 +50,9 @@ compat: compat-environments  ## the kernel side's tests on the oldest and the ne
 
 bench: $(BIN)/.test  ## figures against peers of the same run
 	for figures in bench/*.py; do $(BIN)/python "$$figures" || exit 1; done
+
+endurance: $(BIN)/.test  ## the hardening's tests with their full numbers: hours
+	scripts/endurance.sh $(BIN)/python
 
 dev: $(BIN)/.test  ## editable install; rebuilds the labextension at every change until Ctrl-C
 	$(BIN)/pip install -q --no-build-isolation -e '.[dev]'
