@@ -14,7 +14,7 @@ SOURCES := pyproject.toml package.json $(shell find jupyterlab_jaxprof labextens
 	-not -path '*/__pycache__/*' -not -path 'jupyterlab_jaxprof/labextension/*')
 
 .PHONY: help demo test dev environments system-packages compat-environments lint lint-python lint-typescript compat \
-	bench endurance clean
+	docs bench endurance clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -28,7 +28,7 @@ endif
 test:  ## all tests, linters and type checks, after installing what they need
 	scripts/test_compat.sh --check
 	$(MAKE) --no-print-directory -j3 environments
-	$(MAKE) --no-print-directory -j2 lint
+	$(MAKE) --no-print-directory -j2 lint docs
 	scripts/run_tests.sh $(BIN)/python
 	$(MAKE) --no-print-directory compat
 
@@ -44,6 +44,9 @@ lint-python: $(BIN)/.test
 
 lint-typescript: $(BIN)/.test
 	$(BIN)/jlpm run lint
+
+docs: $(BIN)/.test  ## the documentation as HTML, in docs/_build/html
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
 
 compat: compat-environments  ## the kernel side's tests on the oldest and the newest supported JAX
 	scripts/test_compat.sh

@@ -389,6 +389,6 @@ class TestWaiting:
 
 
 def test_every_pattern_has_its_page() -> None:
-    assert set(patterns.IDS) == {path.stem for path in DOCS.glob("*.md")} - {"README"}
-    index = (DOCS / "README.md").read_text()
+    assert set(patterns.IDS) == {path.stem for path in DOCS.glob("*.md")} - {"index"}
+    index = (DOCS / "index.md").read_text()
     assert all(f"({one}.md)" in index for one in patterns.IDS)

@@ -1,0 +1,44 @@
+"""How Sphinx builds the documentation: `make docs`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+_ROOT = Path(__file__).parents[1]
+
+project = "jupyterlab-jaxprof"
+author = "The jupyterlab-jaxprof developers"
+copyright = f"2026, {author}"  # noqa: A001 (Sphinx's name)
+version = release = json.loads((_ROOT / "package.json").read_text("utf-8"))["version"]
+
+extensions = ["myst_parser", "sphinx_copybutton", "sphinx_design"]
+source_suffix = {".md": "markdown"}
+exclude_patterns = ["_build"]
+nitpicky = True
+
+myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
+myst_heading_anchors = 3
+
+# pages are looked at without the network too: on a machine of a cluster, from a folder
+html_theme = "pydata_sphinx_theme"
+html_title = "jupyterlab-jaxprof"
+html_static_path = ["_static"]
+html_css_files = ["pages.css"]
+html_copy_source = False
+html_show_sourcelink = False
+html_theme_options = {
+    "logo": {"text": "jupyterlab-jaxprof"},
+    "navbar_align": "left",
+    "header_links_before_dropdown": 8,
+    "show_nav_level": 2,
+    "navigation_depth": 2,
+    "show_toc_level": 2,
+    "show_prev_next": True,
+    "use_edit_page_button": False,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+# what can't be copied: the prompts of a terminal
+copybutton_prompt_text = r"\$ "
+copybutton_prompt_is_regexp = True
