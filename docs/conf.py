@@ -9,7 +9,7 @@ _ROOT = Path(__file__).parents[1]
 
 project = "jupyterlab-jaxprof"
 author = "The jupyterlab-jaxprof developers"
-copyright = f"2026, {author}"  # noqa: A001 (Sphinx's name)
+copyright = f"2026, {author}"
 version = release = json.loads((_ROOT / "package.json").read_text("utf-8"))["version"]
 
 extensions = ["myst_parser", "sphinx_copybutton", "sphinx_design"]

@@ -23,15 +23,20 @@ _Add = Callable[[str, str], argparse.ArgumentParser]
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line; ends the process, with status 2, where it is wrong."""
-    parser = argparse.ArgumentParser(
+    return parser().parse_args(arguments)
+
+
+def parser() -> argparse.ArgumentParser:
+    """Give what reads the command line."""
+    reader = argparse.ArgumentParser(
         prog="jaxprof",
         description="What captures of JAX programs, traces and Nsight reports say.",
         epilog=_STATUS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"jaxprof {own_version() or 'not installed'}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    reader.add_argument("--version", action="version", version=f"jaxprof {own_version() or 'not installed'}")
+    commands = reader.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
     def add(name: str, told: str) -> argparse.ArgumentParser:
         return commands.add_parser(
@@ -52,7 +57,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     listed = add("list", "list the captures in the store, the newest first")
     listed.add_argument("--json", action="store_true", help="print JSON, for programs")
     listed.add_argument("-n", type=_positive, default=20, metavar="N", help="at most so many (default 20)")
-    return parser.parse_args(arguments)
+    return reader
 
 
 def _add_reading(add: _Add) -> None:

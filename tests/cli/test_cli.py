@@ -126,7 +126,7 @@ def test_help_tells_the_exit_status(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_guide_names_every_finding() -> None:
-    guide = (ROOT / "docs" / "guides" / "findings.md").read_text("utf-8").partition("The names:")[2]
+    guide = (ROOT / "docs" / "guides" / "ci.md").read_text("utf-8").partition("The names:")[2]
     assert sorted(re.findall(r"`([a-z-]+)`", guide.partition("\n\n`first-call")[0])) == pattern_ids()
 
 
