@@ -1,18 +1,13 @@
-"""The documentation's page about each finding, which is part of the package: no network is needed."""
+"""The documentation's page about each finding, by its name."""
 
 from __future__ import annotations
 
-import re
 from difflib import get_close_matches
-from pathlib import Path
+
+from jupyterlab_jaxprof.environment.documentation import finding_page
 
 from .examine import pattern_ids
 from .find import ReportError
-
-_PACKAGE = Path(__file__).parents[1]
-#: In an installed package, and in a checkout.
-_PLACES = (_PACKAGE / "docs" / "patterns", _PACKAGE.parent / "docs" / "patterns")
-_LINK = re.compile(r"\[([^\]]*)\]\((?!\w+:)([^)]*)\)")
 
 
 def page_of(name: str) -> str:
@@ -22,12 +17,12 @@ def page_of(name: str) -> str:
         close = get_close_matches(name, pattern_ids(), n=1)
         meant = f"Did you mean {close[0]}?" if close else f"There are: {', '.join(pattern_ids())}."
         raise ReportError(f"No finding is called {name!r}. {meant}")
-    for place in _PLACES:
-        try:
-            text = (place / f"{name}.md").read_text("utf-8")
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            raise ReportError(f"The page about {name} can't be read: {error.strerror or error}.") from error
-        return _LINK.sub(r"\1", text)  # where it is shown, a link to another page leads nowhere
-    raise ReportError(f"There is no page about {name} in this installation: install the package once more.")
+    try:
+        page = finding_page(name)
+    except OSError as error:
+        raise ReportError(f"The page about {name} can't be read: {error.strerror or error}.") from error
+    if page is None:
+        raise ReportError(
+            f"There is no page about {name} in this installation: install the package once more."
+        )
+    return page

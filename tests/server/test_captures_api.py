@@ -84,7 +84,7 @@ def test_the_page_about_a_finding(server: Server):
     assert page.startswith("# The host starves the device")
     assert ".md)" not in page
     assert "no-such-thing" in message(server.get("jaxprof/api/patterns/no-such-thing"), 404)
-    for outside in ("..%2Fcards", "%2e%2e"):
+    for outside in ("..%2Fcards", "%2e%2e", "index"):
         message(server.get(f"jaxprof/api/patterns/{outside}"), 404)
 
 
