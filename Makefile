@@ -28,7 +28,7 @@ endif
 test:  ## all tests, linters and type checks, after installing what they need
 	scripts/test_compat.sh --check
 	$(MAKE) --no-print-directory -j3 environments
-	$(MAKE) --no-print-directory -j2 lint docs
+	$(MAKE) --no-print-directory -j2 lint
 	scripts/run_tests.sh $(BIN)/python
 	$(MAKE) --no-print-directory compat
 

@@ -19,6 +19,7 @@ from weakref import WeakKeyDictionary
 from IPython.core.magic import no_var_expand
 
 from jupyterlab_jaxprof.magics import completion
+from jupyterlab_jaxprof.magics.comments import without_comment
 from jupyterlab_jaxprof.magics.tracebacks import TracebackCleaner
 from jupyterlab_jaxprof.magics.transform import InputTransformer
 
@@ -96,7 +97,7 @@ class LineMagic(BoundMagic):
     def __call__(self, line: str) -> object:
         """Run the magic; IPython calls this."""
         __tracebackhide__ = True
-        return self._module().line_magic(self._shell, line)
+        return self._module().line_magic(self._shell, without_comment(line))
 
 
 class CellMagic(BoundMagic):
@@ -107,7 +108,7 @@ class CellMagic(BoundMagic):
         __tracebackhide__ = True
         from jupyterlab_jaxprof.cell import drive, drive_on_loop, needs_await
 
-        coroutine = self._module().cell_magic(self._shell, line, cell)
+        coroutine = self._module().cell_magic(self._shell, without_comment(line), cell)
         if needs_await(self._shell, cell):
             return drive_on_loop(self._shell, coroutine, f"%%{self.__name__}")
         return drive(coroutine)
@@ -118,7 +119,7 @@ class CellMagic(BoundMagic):
         `name` only lets the call have the same three strings as IPython's own `run_cell_magic`.
         """
         __tracebackhide__ = True
-        return await self._module().cell_magic(self._shell, line, cell)
+        return await self._module().cell_magic(self._shell, without_comment(line), cell)
 
 
 class MisplacedMagic(BoundMagic):

@@ -10,6 +10,7 @@ import pytest
 
 import jupyterlab_jaxprof
 from jupyterlab_jaxprof.magics import load, status, unload
+from jupyterlab_jaxprof.magics.comments import without_comment
 from jupyterlab_jaxprof.magics.registry import TABLE, BoundMagic, Magic
 from tests.support import probe
 from tests.support.shells import running_shell
@@ -234,3 +235,29 @@ def test_no_sentence_names_a_magic_that_there_is_not():
     rooms = package.rglob("*.py")
     named = {name for path in rooms for name in re.findall(r"%(jax[a-z]\w*|nsys)\b", path.read_text())}
     assert named == {name for magic in TABLE for name in (magic.name, *magic.contested)}
+
+
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        ("report run  # the newest", "report run"),
+        ("# nothing", ""),
+        ("stop #", "stop"),
+        ("it's  # one quote", "it's  # one quote"),
+        ("--steps 3  # it's enough", "--steps 3"),
+        ('"run # 1" # first', '"run # 1"'),
+        (r'"a \" # b"', r'"a \" # b"'),
+        ("run #1", "run #1"),
+        ("a#b c# d", "a#b c# d"),
+    ],
+)
+def test_a_comment_behind_a_line_is_left_out(line: str, kept: str) -> None:
+    assert without_comment(line) == kept
+
+
+def test_magics_take_no_comment_for_a_name(shell) -> None:
+    shell.ip.extension_manager.load_extension(NAME)
+    assert shell.run("%jaxprof explain recompilation  # why it's compiled again").error is None
+    assert shell.run("%%jaxtime -r 1 --no-card  # once more\n1 + 1").result.result == 2
+    assert shell.run("y = %jaxtime --no-card 40 + 2  # the answer").error is None
+    assert shell.names["y"] == 42
