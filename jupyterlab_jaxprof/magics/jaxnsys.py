@@ -154,6 +154,7 @@ def _capture(run: Run, planned: Plan, cell: Cell, arguments: Arguments, chosen: 
         warm_up=arguments.warm_up,
         graphs=arguments.graphs,
         returned=arguments.returned,
+        keep_env=arguments.keep_env,
     )
     source = Source(notebook_name(), cell.magic, cell.body, cell.place.told)
     return run.capture(planned, program, chosen, source, cache)

@@ -24,7 +24,7 @@ COMMANDS = {
     "help": "show the help",
 }
 START, STOP = "%nsys start", "%nsys stop"
-_OF_START = ("--gpu-metrics", "--sample", "--dir", "--save", "--no-card", "--help")
+_OF_START = ("--gpu-metrics", "--sample", "--keep-env", "--dir", "--save", "--no-card", "--help")
 _OF_STOP = ("--save", "--no-card", "--help")
 
 HELP = """\
@@ -70,6 +70,11 @@ What is recorded (default: CUDA and ranges of NVTX, the kernels inside CUDA grap
   --nsys "FLAGS"        any other flags of 'nsys profile', as
                         --nsys "--cuda-memory-usage=true"
 
+What is removed: nsys records the variables and command lines of all processes that it can look at.
+The values of those that may be secrets, by their names, are removed from the report.
+  --keep-env NAMES      start nsys with these variables too, and leave their values in the report;
+                        'all' leaves the report as nsys has written it
+
 Where it goes
   --dir DIR             keep the capture in DIR instead of the sidebar's list
   --save VAR            set VAR to the capture: VAR.findings, VAR.steps, VAR.file("nsys")
@@ -83,8 +88,8 @@ Interrupt once to end the recording and have the report so far; twice to give it
 In the kernel itself
   %jaxprof install-nsys-kernel makes a kernel for the launcher, 'Python 3 (Nsight Systems)', which nsys
   starts. There %%nsys --in-kernel runs a cell in the notebook's own kernel, where its variables change
-  as in a plain cell; with --steps, --no-warmup, --gpu-metrics, --sample, --dir, --save and --no-card.
-  %nsys start takes NAME and the last five, %nsys stop --save and --no-card.
+  as in a plain cell; with --steps, --no-warmup, --gpu-metrics, --sample, --keep-env, --dir, --save and
+  --no-card. %nsys start takes NAME and the last six, %nsys stop --save and --no-card.
 
 Examples
     %%nsys "steady state" --steps 10 --libs
@@ -108,6 +113,7 @@ class Arguments:
     drop: frozenset[str] = frozenset()
     returned: tuple[str, ...] = ()
     graphs: bool = True
+    keep_env: frozenset[str] = frozenset()
     wishes: Wishes = field(default_factory=Wishes)
     directory: str = ""
     save: str = ""
@@ -127,6 +133,7 @@ def parse(magic: str, line: str) -> Arguments:
         drop=frozenset(_names(magic, "--drop", values.drop)),
         returned=_names(magic, "--return", [values.returned] if values.returned else []),
         graphs=values.graphs != "off",
+        keep_env=frozenset(_names(magic, "--keep-env", [values.keep_env or ""])),
         wishes=_wishes(values),
         directory=values.dir or "",
         save=identifier(magic, values.save or ""),
@@ -170,6 +177,7 @@ def parser(magic: str) -> MagicParser:
     switch("--sample", text="sample the CPU's call stacks")
     option("--trace", type=filled("names, as cuda,nvtx"), text="record exactly these: cuda,nvtx")
     option("--nsys", type=filled("flags of nsys profile"), text="any other flags of nsys profile")
+    option("--keep-env", type=filled("names of variables"), text="leave these variables in the report")
     option("--dir", type=filled("a directory"), text="keep the capture elsewhere", values="files")
     option("--in-kernel", action="store_true", text="run it in this kernel, under nsys")
     parser.variable_and_card("set a variable to the capture")

@@ -43,7 +43,9 @@ async def cell_magic(shell: InteractiveShell, cell: Cell, arguments: Arguments, 
     display = Display(shell, show_card=arguments.show_card)
     outcome = Outcome(notices=notices + wait_for_leftovers(display))
     with _sentences(_MAGIC):
-        recording = Recording(_begin(shell, arguments), launch, until="its cell ends")
+        recording = Recording(
+            _begin(shell, arguments), launch, until="its cell ends", keep_env=arguments.keep_env
+        )
     display.follow(recording.draft, "Starting to record", magic=cell.magic)
     runs: list[Run] = []
     try:
@@ -178,7 +180,7 @@ def start(shell: InteractiveShell, line: str) -> None:
         notices = [*given.notices]
         if backend_has_started():
             notices += wait_for_leftovers(display)
-        recording = Recording(_begin(shell, arguments), launch, until=STOP)
+        recording = Recording(_begin(shell, arguments), launch, until=STOP, keep_env=arguments.keep_env)
         magic = f"{START} {given.line}".strip()
         display.follow(recording.draft, f"Recording until {STOP}", magic=magic, interruptible=False)
         recording.start(metrics=arguments.wishes.gpu_metrics, sample=arguments.wishes.sample)

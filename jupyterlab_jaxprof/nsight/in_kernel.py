@@ -13,7 +13,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -61,9 +61,10 @@ class Recording:
     _pads = False
     """Whether what XLA makes while nsys records is followed already."""
 
-    def __init__(self, draft: Draft, launch: Launch, *, until: str) -> None:
-        """`until` says what ends it, in the user's words."""
+    def __init__(self, draft: Draft, launch: Launch, *, until: str, keep_env: Collection[str] = ()) -> None:
+        """`until` says what ends it, in the user's words; the values of `keep_env` stay in the report."""
         self.draft = draft
+        self._keep_env = keep_env
         self.until = until
         self.started_s = time.time()
         self.interrupted = False
@@ -163,7 +164,9 @@ class Recording:
         shutil.rmtree(self._work, ignore_errors=True)
         outcome.notices += [_AS_IT_WAS, *nvtx_notices(package_version(), self._installation)]
         environment = {**_environment(), "nsys": self._installation.version_text}
-        return publish_report(self.draft, path, outcome, source, environment, say=say, held=held)
+        return publish_report(
+            self.draft, path, outcome, source, environment, say=say, held=held, keep_env=self._keep_env
+        )
 
     def _stop(self, outcome: Outcome) -> list[str]:
         """Stop to record; gives what nsys said."""

@@ -47,6 +47,8 @@ class Program:
     warm_up: bool = True
     graphs: bool = True
     returned: Sequence[str] = ()
+    keep_env: frozenset[str] = frozenset()
+    """Variables that nsys itself gets, and whose values stay in the report."""
 
 
 @dataclass
@@ -121,7 +123,7 @@ class Run:
         jax_cache: str,
         back: Path | None,
     ) -> Ran:
-        first, later = environments(os.environ, program.graphs)
+        first, later = environments(os.environ, program.graphs, program.keep_env)
         first |= held.variables(os.environ) | {"TMPDIR": str(self._temporary)}
         for name in memory.UNSET:
             first.pop(name, None)
@@ -208,7 +210,14 @@ class Run:
             outcome.wall_ms = sum(ran.durations_ms)
         environment = {**ran.environment, "nsys": self._installation.version_text, "jaxprof": own_version()}
         record = publish_report(
-            self._draft, path, outcome, source, environment, say=self._watcher.tell, held=interrupts
+            self._draft,
+            path,
+            outcome,
+            source,
+            environment,
+            say=self._watcher.tell,
+            held=interrupts,
+            keep_env=program.keep_env,
         )
         if record is None:
             self._draft.discard()

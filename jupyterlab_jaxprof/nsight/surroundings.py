@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -31,12 +31,16 @@ _LIBRARY_OF_TOOL = re.compile(r"nsight|nsys|ToolsInjection|KeyboardInterceptor",
 _CACHE_DAYS = 30.0
 
 
-def environments(environ: Mapping[str, str], graphs: bool) -> tuple[dict[str, str], dict[str, str]]:
+def environments(
+    environ: Mapping[str, str], graphs: bool, keep: Collection[str] = ()
+) -> tuple[dict[str, str], dict[str, str]]:
     """Divide variables into those to start with, and those that the program takes once it runs.
 
-    Without `graphs`, XLA runs kernels one by one, in none of its command buffers.
+    Those that `keep` names are there at the start. Without `graphs`, XLA runs kernels one by one, in none of
+    its command buffers.
     """
     first, later = divided(environ)
+    first |= {name: later.pop(name) for name in keep if name in later}
     for name in ("TMPDIR", "PYTHONUNBUFFERED"):  # nsys's own differ
         if name in environ:
             later[name] = environ[name]

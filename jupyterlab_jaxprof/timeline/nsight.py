@@ -229,12 +229,16 @@ def _secrets(shown: Path, texts: Iterable[str]) -> list[str]:
     """Say which secrets a report may hold: nsys keeps the environment of all processes that it can look at.
 
     Seen with 2025.3, as root: that of the shell and of the notebook's kernel too. In a text, a null follows
-    each variable.
+    each variable. Where %%nsys has removed a value, there are asterisks.
     """
-    variables = {
-        variable.partition("=")[0] for text in texts if "\0" in text for variable in text.split("\0")
-    }
-    names = sorted(name for name in variables if re.fullmatch(r"\w+", name) and is_secret(name))
+    variables = [variable.partition("=") for text in texts if "\0" in text for variable in text.split("\0")]
+    names = sorted(
+        {
+            name
+            for name, _, value in variables
+            if value.strip("*") and re.fullmatch(r"\w+", name) and is_secret(name)
+        }
+    )
     if not names:
         return []
     listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import signal
 import sqlite3
 import stat
+import subprocess
 import sys
 import threading
 import time
@@ -17,6 +19,7 @@ import pytest
 from jupyterlab_jaxprof import timeline
 from jupyterlab_jaxprof.captures import Status, Store
 from jupyterlab_jaxprof.nsight import interrupts
+from jupyterlab_jaxprof.nsight.scrub.layout import pieces
 from jupyterlab_jaxprof.timeline.nsight_export import exported
 from tests.nsight.stand_ins import MARK, REAL, assert_nothing_left, pids
 from tests.support.kernels import running_kernel
@@ -40,9 +43,23 @@ subprocess.run(["true"], env={**os.environ, "OWN_API_TOKEN": token})
 """
 
 
+#: Of another process of this machine, in its environment and its command line.
+SECRETS = ("bystander-T0ken", "c0mmand-line-token", "c0mmand-line-passw0rd", "us3r-of-an-address")
+
+
 @pytest.fixture(scope="module")
 def whole(notebook):
-    outcome = notebook.run(WHOLE)
+    token, of_server, of_option, of_address = SECRETS
+    options = [f"--ServerApp.token={of_server}", "--password", of_option, f"http://me:{of_address}@host/"]
+    bystander = subprocess.Popen(
+        [sys.executable, "-c", "import time; time.sleep(600)", *options],
+        env={"PATH": os.environ["PATH"], "BYSTANDER_TOKEN": token, "BYSTANDER_DATA": "what-is-no-s3cret"},
+    )
+    try:
+        outcome = notebook.run(WHOLE)
+    finally:
+        bystander.kill()
+        bystander.wait()
     assert outcome.error is None, outcome.text
     return outcome, notebook.names["c"]
 
@@ -91,6 +108,23 @@ def test_the_program_starts_without_the_secrets_of_the_notebook(whole):
         variables = [variable.partition("=")[0] for (text,) in rows for variable in text.split("\0")]
     assert "JAX_PLATFORMS" in variables
     assert "OWN_API_TOKEN" not in variables
+
+
+def test_the_report_holds_no_secret_of_any_process(whole):
+    """The export has what is packed in the report. A report that nsys exports is one that is whole."""
+    with exported(whole[1].file("nsys")) as export:
+        content = export.read_bytes()
+    with whole[1].file("nsys").open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as report:
+        content += b"".join(piece.plain for piece in pieces(report))  # command lines are not exported
+    for secret in (*SECRETS, "secret-of-the-notebook"):
+        assert secret.encode() not in content, secret
+    for blanked in (b"BYSTANDER_TOKEN=***************", b"--ServerApp.token=******************"):
+        assert blanked in content
+    assert b"what-is-no-s3cret" in content
+    (notice,) = [one for one in whole[1].record.notices if "secrets" in one]
+    assert "BYSTANDER_TOKEN" in notice
+    assert "their values were removed from the report" in notice
+    assert not any(secret in str(whole[1].record.to_json()) for secret in SECRETS)
 
 
 def test_what_the_user_must_know_is_on_the_card(whole, notebook):
