@@ -5,7 +5,6 @@ import { problemOfError, problemOfResponse, RequestProblem } from './problem';
 import type { IStoredRecord } from './record';
 import type {
   CaptureChanges,
-  ICapture,
   ICapturePage,
   ICaptureQuery,
   ICaptureRow,
@@ -76,12 +75,8 @@ export class Client {
     return page.markdown;
   }
 
-  async capture(id: string, options?: IRequestOptions): Promise<ICapture> {
-    return this.json<ICapture>('GET', ['captures', id], { options });
-  }
-
-  /** The same, with all that its record tells. */
-  async record(id: string, options?: IRequestOptions): Promise<IStoredRecord> {
+  /** A capture with all that its record tells. */
+  async capture(id: string, options?: IRequestOptions): Promise<IStoredRecord> {
     return this.json<IStoredRecord>('GET', ['captures', id], { options });
   }
 

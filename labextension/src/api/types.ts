@@ -11,6 +11,9 @@ export const CAPTURES_EVENT =
 export const RUNNING_EVENT =
   'https://jupyterlab-jaxprof.readthedocs.io/events/running/v1';
 
+/** What may be left out, or null. */
+export type Maybe<T> = T | null | undefined;
+
 export type CaptureStatus = 'ok' | 'partial' | 'failed' | 'interrupted';
 
 export interface ICaptureFile {
@@ -66,23 +69,6 @@ export interface ICaptureRow extends ICaptureFields {
   problem: string | null;
   /** Null when the record can't be read. */
   schema: number | null;
-}
-
-export interface IDevice {
-  id: number;
-  platform: string;
-  kind: string;
-}
-
-/** One capture, whole. */
-export interface ICapture extends ICaptureRow {
-  cell: string;
-  directory: string;
-  environment: {
-    jax?: string;
-    host?: string;
-    devices?: IDevice[];
-  };
 }
 
 export interface IOverLimit {

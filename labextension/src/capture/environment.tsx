@@ -3,13 +3,12 @@ import React from 'react';
 
 import type { IRecordEnvironment, IStoredRecord } from '../api/record';
 import { formatCount } from '../format';
+import type { Fact } from '../sidebar/facts';
+import { FactList, formatCreated, told } from '../sidebar/facts';
 import { Path } from '../sidebar/path';
 
 /** What traces may hold as CUDA's own number: 13020 is 13.2. */
 const VERSIONS = new Set(['cuda', 'cuda_driver', 'cuda_runtime', 'gpu']);
-
-/** A name and its value; one whose value is empty is not shown. */
-type Fact = [string, React.ReactNode];
 
 /** Where it ran: versions, devices, flags, and whatever else was recorded. */
 export function Environment(props: {
@@ -27,13 +26,7 @@ export function Environment(props: {
             record.notebook && <Path path={record.notebook} />
           ],
           [trans.__('Magic'), record.magic && <code>{record.magic}</code>],
-          [
-            trans.__('Created'),
-            new Date(record.created).toLocaleString(undefined, {
-              dateStyle: 'medium',
-              timeStyle: 'medium'
-            })
-          ],
+          [trans.__('Created'), formatCreated(record.created)],
           ...Object.entries(environment)
             // A processor's own backend has no version but its name.
             .filter(([key, value]) => key !== 'devices' && value !== key)
@@ -46,21 +39,6 @@ export function Environment(props: {
       <h3>{trans.__('Devices')}</h3>
       <Devices environment={environment} trans={trans} />
     </>
-  );
-}
-
-function FactList(props: { facts: Fact[] }): React.JSX.Element {
-  return (
-    <dl className="jp-JaxProf-facts">
-      {props.facts
-        .filter(([, value]) => value !== '')
-        .map(([name, value]) => (
-          <React.Fragment key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </React.Fragment>
-        ))}
-    </dl>
   );
 }
 
@@ -131,12 +109,4 @@ function versionOf(text: string): string {
       /\b(\d{2,})0(\d)\d$/,
       (_, major: string, minor: string) => `${major}.${minor}`
     );
-}
-
-function told(value: unknown): string {
-  return value === null || value === undefined
-    ? ''
-    : typeof value === 'string'
-      ? value
-      : JSON.stringify(value);
 }

@@ -43,7 +43,7 @@ export class CaptureTab extends ReactWidget {
     this.title.icon = kindIcon(this._kind);
     this._section = _options.section;
     this._loader = new Loader(server, options =>
-      server.client.record(captureId, options)
+      server.client.capture(captureId, options)
     );
     this._loader.stateChanged.connect(this._onAnswer, this);
   }

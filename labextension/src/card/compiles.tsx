@@ -1,7 +1,8 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
-import type { ICompile, IRecordSummary, ITransfer } from '../api/record';
+import type { ICompile, ITransfer } from '../api/measured';
+import type { IRecordSummary } from '../api/record';
 import { formatBytes, formatMilliseconds } from '../format';
 import { useTrans } from './actions';
 import { countColumn, textColumn } from './columns';

@@ -1,7 +1,7 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
-import type { IArray, IMemory, IProgram } from '../api/record';
+import type { IArray, IMemory, IProgram } from '../api/measured';
 import { formatBytes } from '../format';
 import { useTrans } from './actions';
 import { sizeColumn, textColumn } from './columns';

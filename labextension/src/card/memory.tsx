@@ -3,12 +3,12 @@ import React from 'react';
 
 import type {
   IDeviceMemory,
-  IRecordSummary,
   IVariable,
   IWatch,
   IWatchedCell,
   IWatchSeries
-} from '../api/record';
+} from '../api/measured';
+import type { IRecordSummary } from '../api/record';
 import { formatBytes, formatCount, formatMilliseconds } from '../format';
 import { useTrans } from './actions';
 import type { IStretch } from './chart';

@@ -1,7 +1,7 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import React, { useState } from 'react';
 
-import type { ISweep, ISweepPoint, ISweepSeries } from '../api/record';
+import type { ISweep, ISweepPoint, ISweepSeries } from '../api/measured';
 import { formatBytes, formatMilliseconds, formatQuantity } from '../format';
 import { useTrans } from './actions';
 import { Columns } from './chart';

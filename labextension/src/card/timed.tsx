@@ -1,12 +1,8 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
-import type {
-  IComparison,
-  IFirstRun,
-  IRecordSummary,
-  ISamples
-} from '../api/record';
+import type { IComparison, IFirstRun, ISamples } from '../api/measured';
+import type { IRecordSummary } from '../api/record';
 import { formatCount, formatMilliseconds } from '../format';
 import { useTrans } from './actions';
 import { Columns } from './chart';

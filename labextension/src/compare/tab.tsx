@@ -93,7 +93,7 @@ export class CompareTab extends ReactWidget {
     const { client } = this._options.server;
     const [only, ...others] = this._ids;
     if (only !== undefined && others.length === 0) {
-      return { captures: [await client.record(only, options)], found: null };
+      return { captures: [await client.capture(only, options)], found: null };
     }
     const found = await client.compare(this._ids, options);
     return { captures: found.captures, found };

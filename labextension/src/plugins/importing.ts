@@ -20,6 +20,7 @@ import { fileSource } from '../importing/gather';
 import type { IOutcome } from '../importing/model';
 import { ImportsModel } from '../importing/model';
 import { ImportsSection } from '../importing/section';
+import { followSetting } from '../settings';
 import { wordsOf } from '../sidebar/problem';
 import { CommandIDs, ICapturesSidebar, IServer } from '../tokens';
 
@@ -115,16 +116,9 @@ class Teller {
     settings: ISettingRegistry | null,
     private readonly _trans: TranslationBundle
   ) {
-    void settings
-      ?.load(ID)
-      .then(loaded => {
-        const read = (): void => {
-          this._notify = loaded.get('notify').composite !== false;
-        };
-        loaded.changed.connect(read);
-        read();
-      })
-      .catch(() => undefined);
+    void followSetting(settings, ID, 'notify', value => {
+      this._notify = value !== false;
+    });
   }
 
   tell(outcome: IOutcome | null): void {

@@ -21,6 +21,7 @@ import { viewerSessions } from '../live/sessions';
 import { StatusItem } from '../live/status';
 import { Strip, StripModel } from '../live/strip';
 import { usesMagics } from '../magics';
+import { followSetting } from '../settings';
 import { wordsOf } from '../sidebar/problem';
 import { CommandIDs, ICapturesSidebar, IServer, OPEN_VIEWER } from '../tokens';
 
@@ -173,13 +174,8 @@ function addStrip(
     update();
     app.commands.notifyCommandChanged(CommandIDs.toggleStrip);
   };
-  const loaded = settings?.load(ID).catch(() => undefined);
-  void loaded?.then(found => {
-    const read = (): void => {
-      set(found?.get('strip').composite === true);
-    };
-    found?.changed.connect(read);
-    read();
+  const loaded = followSetting(settings, ID, 'strip', value => {
+    set(value === true);
   });
   app.commands.addCommand(CommandIDs.toggleStrip, {
     label: trans.__('Show What the Kernel Uses'),

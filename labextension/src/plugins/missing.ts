@@ -11,6 +11,7 @@ import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { INSTALL_COMMAND, missingMagic } from '../magics';
+import { followSetting } from '../settings';
 
 const ID = 'jupyterlab-jaxprof:missing-magics';
 
@@ -26,16 +27,9 @@ export const missingPlugin: JupyterFrontEndPlugin<void> = {
     settings: ISettingRegistry | null
   ) => {
     let notify = true;
-    void settings
-      ?.load(ID)
-      .then(loaded => {
-        const read = (): void => {
-          notify = loaded.get('notify').composite !== false;
-        };
-        loaded.changed.connect(read);
-        read();
-      })
-      .catch(() => undefined);
+    void followSetting(settings, ID, 'notify', value => {
+      notify = value !== false;
+    });
     const trans = (translator ?? nullTranslator).load('jupyterlab_jaxprof');
     const shown = new WeakMap<Notebook, string>();
     NotebookActions.executed.connect(

@@ -18,6 +18,7 @@ import type { Server } from '../api/server';
 import type { ViewerAction, ViewerName } from '../api/types';
 import { viewerUrl } from '../api/urls';
 import { jaxprofIcon } from '../icons';
+import { followSetting } from '../settings';
 import { wordsOf } from '../sidebar/problem';
 import { CommandIDs, IServer, OPEN_VIEWER } from '../tokens';
 import { viewerTitle } from '../viewer/tab';
@@ -74,12 +75,8 @@ export const viewersPlugin: JupyterFrontEndPlugin<void> = {
 /** Follow the setting `openIn`; gives what it says now. */
 function readOpenIn(settings: ISettingRegistry | null): () => boolean {
   let inBrowserTab = false;
-  void settings?.load(ID).then(loaded => {
-    const read = (): void => {
-      inBrowserTab = loaded.get('openIn').composite === 'browser';
-    };
-    loaded.changed.connect(read);
-    read();
+  void followSetting(settings, ID, 'openIn', value => {
+    inBrowserTab = value === 'browser';
   });
   return () => inBrowserTab;
 }

@@ -16,6 +16,7 @@ import type {
 import { archiveUrl, fileUrl } from '../api/urls';
 import { formatBytes } from '../format';
 import type { CapturesModel } from './model';
+import type { Doomed } from './oldest';
 import { MAX_LISTED, Oldest } from './oldest';
 import { wordsOf } from './problem';
 import { isReadable, toldTroubles, troublesOf } from './troubles';
@@ -142,7 +143,7 @@ export class Actions {
       'Delete the oldest %1 captures?',
       over.ids.length
     );
-    let captures: ICaptureRow[];
+    let captures: Doomed[];
     try {
       const { client } = this.model.server;
       captures = await Promise.all(
@@ -159,7 +160,7 @@ export class Actions {
   private async _deleteListed(
     title: string,
     ids: readonly string[],
-    captures: readonly ICaptureRow[],
+    captures: readonly Doomed[],
     excessBytes: number
   ): Promise<void> {
     const trans = this._trans;

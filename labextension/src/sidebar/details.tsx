@@ -2,9 +2,12 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { closeIcon, copyIcon, downloadIcon } from '@jupyterlab/ui-components';
 import React, { useEffect, useState } from 'react';
 
-import type { ICapture, ICaptureRow } from '../api/types';
+import type { IStoredRecord } from '../api/record';
+import type { ICaptureRow } from '../api/types';
 import { baseName, formatBytes, formatMilliseconds } from '../format';
 import type { Actions } from './actions';
+import type { Fact } from './facts';
+import { FactList, formatCreated, told } from './facts';
 import { Notes } from './notes';
 import { Path } from './path';
 import { wordsOf } from './problem';
@@ -63,8 +66,8 @@ function useCapture(
   row: ICaptureRow,
   actions: Actions,
   trans: TranslationBundle
-): { capture: ICapture | null; failure: string } {
-  const [capture, setCapture] = useState<ICapture | null>(null);
+): { capture: IStoredRecord | null; failure: string } {
+  const [capture, setCapture] = useState<IStoredRecord | null>(null);
   const [failure, setFailure] = useState('');
   const { client, problem } = actions.model.server;
   const readable = isReadable(row);
@@ -95,22 +98,14 @@ function useCapture(
 
 function Facts(props: {
   row: ICaptureRow;
-  capture: ICapture | null;
+  capture: IStoredRecord | null;
   actions: Actions;
   trans: TranslationBundle;
 }): React.JSX.Element {
   const { row, capture, actions, trans } = props;
   const facts = [...factsOfRow(row, trans), ...factsOfRun(capture, trans)];
   return (
-    <dl className="jp-JaxProf-facts">
-      {facts
-        .filter(([, value]) => value !== '')
-        .map(([name, value]) => (
-          <React.Fragment key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </React.Fragment>
-        ))}
+    <FactList facts={facts}>
       {capture && (
         <>
           <dt>{trans.__('Directory')}</dt>
@@ -129,23 +124,16 @@ function Facts(props: {
           </dd>
         </>
       )}
-    </dl>
+    </FactList>
   );
 }
-
-/** A name and its value; one whose value is empty is not shown. */
-type Fact = [string, React.ReactNode];
 
 /** What was run when, and what it measured. */
 function factsOfRow(row: ICaptureRow, trans: TranslationBundle): Fact[] {
   const { wall_ms: wall, steps } = row.summary;
-  const created = new Date(row.created).toLocaleString(undefined, {
-    dateStyle: 'medium',
-    timeStyle: 'medium'
-  });
   return [
     [trans.__('Kind'), kindName(row.kind, trans)],
-    [trans.__('Created'), created],
+    [trans.__('Created'), formatCreated(row.created)],
     [trans.__('Notebook'), row.notebook && <Path path={row.notebook} />],
     [trans.__('Magic'), row.magic],
     [
@@ -170,22 +158,22 @@ function factsOfRow(row: ICaptureRow, trans: TranslationBundle): Fact[] {
 
 /** Where it ran; empty until the whole record is there. */
 function factsOfRun(
-  capture: ICapture | null,
+  capture: IStoredRecord | null,
   trans: TranslationBundle
 ): Fact[] {
   const environment = capture?.environment;
   return [
     [trans.__('Devices'), devicesOf(capture)],
-    [trans.__('JAX'), environment?.jax ?? ''],
-    [trans.__('Host'), environment?.host ?? '']
+    [trans.__('JAX'), told(environment?.jax)],
+    [trans.__('Host'), told(environment?.host)]
   ];
 }
 
 /** '8 × NVIDIA H200', one part for each kind of device. */
-function devicesOf(capture: ICapture | null): string {
+function devicesOf(capture: IStoredRecord | null): string {
   const counts = new Map<string, number>();
   for (const { kind, platform } of capture?.environment.devices ?? []) {
-    const name = kind || platform;
+    const name = [kind, platform].find(Boolean) ?? '';
     counts.set(name, (counts.get(name) ?? 0) + 1);
   }
   return [...counts].map(([name, count]) => `${count} × ${name}`).join(', ');

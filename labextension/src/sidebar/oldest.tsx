@@ -7,9 +7,15 @@ import { formatAge, formatBytes } from '../format';
 /** How many captures are listed before they are deleted. */
 export const MAX_LISTED = 8;
 
+/** What is told of a capture before it is deleted. */
+export type Doomed = Pick<
+  ICaptureRow,
+  'id' | 'name' | 'created' | 'disk_bytes'
+>;
+
 /** Which captures will be deleted; `count` of them, of which the first few are given. No excess: the user chose them. */
 export function Oldest(props: {
-  captures: readonly ICaptureRow[];
+  captures: readonly Doomed[];
   count: number;
   excessBytes: number;
   trans: TranslationBundle;
