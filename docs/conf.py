@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from ipython_pygments_lexers import IPython3Lexer
+from sphinx.highlighting import lexers
+
 _ROOT = Path(__file__).parents[1]
 
 project = "jupyterlab-jaxprof"
@@ -27,6 +30,8 @@ html_static_path = ["_static"]
 html_css_files = ["pages.css"]
 html_copy_source = False
 html_show_sourcelink = False
+#: A page of no section has no navigation of one.
+html_sidebars = {"troubleshooting": []}
 html_theme_options = {
     "logo": {"text": "jupyterlab-jaxprof"},
     "navbar_align": "left",
@@ -42,3 +47,6 @@ html_theme_options = {
 # what can't be copied: the prompts of a terminal
 copybutton_prompt_text = r"\$ "
 copybutton_prompt_is_regexp = True
+
+# cells: Python with magics
+lexers["python"] = IPython3Lexer()
