@@ -88,7 +88,7 @@ def _import(store: Store, asked: Namespace, output: Output) -> bool:
 
 def _explain(store: Store, asked: Namespace, output: Output) -> bool:
     """Show the page about a finding."""
-    output.write(reports.page_of(asked.pattern).rstrip())
+    output.write(reports.as_text(reports.page_of(asked.pattern)).rstrip())
     return False
 
 

@@ -90,7 +90,7 @@ def explain(shell: InteractiveShell, line: str) -> None:
         page = reports.page_of(line)
     except reports.ReportError as error:
         raise usage_error("%jaxprof explain", str(error)) from None
-    Display(shell, show_card=True).show({"text/plain": page, "text/markdown": page})
+    Display(shell, show_card=True).show({"text/plain": reports.as_text(page), "text/markdown": page})
 
 
 def _print_json(data: dict[str, Any]) -> None:

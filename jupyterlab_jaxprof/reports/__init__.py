@@ -12,7 +12,7 @@ from .doctor import doctor
 from .examine import Examined, devices_of, examine, headline, pattern_ids
 from .find import ReportError, find
 from .importing import DuplicateError, import_path
-from .pages import page_of
+from .pages import as_text, page_of
 from .report import Report, report
 from .side_by_side import SideBySide, side_by_side
 from .unseen import not_seen, unseen
@@ -24,6 +24,7 @@ __all__ = [
     "Report",
     "ReportError",
     "SideBySide",
+    "as_text",
     "columns",
     "compare",
     "compared",

@@ -137,6 +137,7 @@ def test_every_finding_is_explained(capsys: pytest.CaptureFixture[str], name: st
     assert out.startswith("# ")
     assert f"`{name}`" in out
     assert ".md)" not in out, "no link to a file that is not there"
+    assert max(map(len, out.splitlines())) <= 130, "no row of a table, which a terminal can't show in a line"
 
 
 def test_a_fault_of_ours_is_not_taken_for_a_finding(
