@@ -36,6 +36,8 @@ from jupyterlab_jaxprof.magics.comments import without_comment
 from tests.support.pages import Code, code_of, pages, spans_of
 from tests.support.shells import Shell, running_shell
 
+pytestmark = pytest.mark.long
+
 #: Pages whose examples use the program that the reference begins with.
 WITH_PROGRAM = ("docs/reference/", "docs/patterns/", "docs/guides/", "docs/index.md", "README.md")
 PROGRAM = "docs/reference/index.md"
