@@ -23,8 +23,9 @@ def holders(names: Mapping[str, Any], arrays: Sequence[Any]) -> dict[int, tuple[
     wanted = {id(array) for array in arrays}
     found: dict[int, list[str]] = {}
     seen = {id(names)}
+    aliases = _aliases(names)
     pending: list[tuple[str, Any, int]] = [
-        (name, value, 0) for name, value in list(names.items()) if not _is_alias(name, names)
+        (name, value, 0) for name, value in list(names.items()) if name not in aliases
     ]
     while pending and len(seen) < _VALUES:
         following: list[tuple[str, Any, int]] = []
@@ -40,15 +41,17 @@ def holders(names: Mapping[str, Any], arrays: Sequence[Any]) -> dict[int, tuple[
     return {key: tuple(sorted(paths, key=len)[:_PER_ARRAY]) for key, paths in found.items()}
 
 
-def _is_alias(name: str, names: Mapping[str, Any]) -> bool:
-    """Whether it is one of IPython's own names for what Out and In hold."""
-    if "Out" not in names:
-        return False
-    return (
-        name in ("_oh", "_ih", "In", "_dh")
-        or name.strip("_").removeprefix("i").isdigit()
-        or not name.strip("_i")
-    )
+def _aliases(names: Mapping[str, Any]) -> set[str]:
+    """Give IPython's own names for what `Out` and `In` hold; a `_` that the user has assigned is none."""
+    shown = names.get("Out")
+    if not isinstance(shown, dict):
+        return set()
+    of_out = {id(value) for value in cast("dict[Any, Any]", shown).values()}
+    return {"_oh", "_ih", "In", "_dh"} | {
+        name
+        for name, value in list(names.items())
+        if not name.strip("_0123456789") and name.startswith("_") and id(value) in of_out
+    }
 
 
 def _is_plain(value: Any) -> bool:

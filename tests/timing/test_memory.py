@@ -155,6 +155,7 @@ def test_holders_of_every_kind():
         "hostile": Hostile(),
         "Out": {3: arrays[6]},
         "_": arrays[6],
+        "__": [arrays[7]],  # as in `__, y = f(x)`: the user's, no output
         "_3": arrays[6],
         "_i3": "x",
     }
@@ -162,7 +163,7 @@ def test_holders_of_every_kind():
     found = holders(names, arrays)
     assert [found.get(id(array)) for array in arrays] == [
         ("state.params['w']",), ("slotted.array",), ("pair.left",), ("listed[1][0]",), ("numbered[7]",),
-        ("function (closure: closure)",), ("Out[3]",), None,
+        ("function (closure: closure)",), ("Out[3]",), ("__[0]",),
     ]  # fmt: skip
 
 
