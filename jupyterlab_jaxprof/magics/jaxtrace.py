@@ -338,13 +338,23 @@ async def _cell_and_remote(shell: InteractiveShell, given: Given[Arguments], bod
 
 def _start_remote(shell: InteractiveShell, arguments: Arguments, magic: str, display: Display) -> RemoteTrace:
     with _sentences(magic.partition(" ")[0]):
-        targets = parse_targets(arguments.remote)
+        targets = parse_targets(_expanded(shell, arguments.remote))
         options = remote_options(arguments.profiler_options)
         draft = _begin(shell, arguments)
         display.follow(draft, "Tracing other programs", magic=magic)
         remote = RemoteTrace(draft, targets, arguments.duration_ms or _DURATION_MS, options)
         remote.start()
     return remote
+
+
+def _expanded(shell: InteractiveShell, addresses: str) -> str:
+    """Put values for `{NAME}` and `$NAME`, as other magics do: no address has such signs of its own."""
+    from IPython.utils.text import DollarFormatter
+
+    try:
+        return DollarFormatter().vformat(addresses, (), shell.user_ns)
+    except Exception:  # noqa: BLE001 - the expression is the user's; unreplaced, it is refused as an address
+        return addresses
 
 
 def _barrier(magic: str) -> Barrier:

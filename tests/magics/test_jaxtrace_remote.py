@@ -63,7 +63,8 @@ def test_two_programs_become_one_capture_with_a_file_each(shell, store, programs
 
 
 def test_under_a_cell_its_value_is_kept(shell, store, programs):
-    outcome = shell.run(f"%%jaxtrace driven --remote {programs[0]} --duration-ms 200\na = 5\na")
+    host, _, shell.names["port"] = programs[0].rpartition(":")
+    outcome = shell.run(f"%%jaxtrace driven --remote {host}:{{port}} --duration-ms 200\na = 5\na")
     assert outcome.result.result == 5
     assert only_record(store).cell == "a = 5\na\n"
 
