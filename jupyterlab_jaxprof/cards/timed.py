@@ -150,12 +150,14 @@ def _ratio(row: Data) -> str:
     if low is None or high is None:
         few = row.get("basis") == "p20"
         why = "too few runs to tell by how much it may be off: -t 1, say, in both" if few else _FIRST_RUNS
-        return f"this takes {value:.3g} × as long; {why}"
+        return f"this takes {units.factor(value)} × as long; {why}"
+    span = f"{units.factor(low)} to {units.factor(high)}"
     if not ratio.get("differs"):
-        return f"this takes {value:.3g} × as long ({low:.3g} to {high:.3g}): no difference that can be told"
+        return f"this takes {units.factor(value)} × as long ({span}): no difference that can be told"
     if value < 1:
-        return f"this is {1 / value:.3g} × faster ({1 / high:.3g} to {1 / low:.3g})"
-    return f"this is {value:.3g} × slower ({low:.3g} to {high:.3g})"
+        span = f"{units.factor(1 / high)} to {units.factor(1 / low)}"
+        return f"this is {units.factor(1 / value)} × faster ({span})"
+    return f"this is {units.factor(value)} × slower ({span})"
 
 
 def _compiles(summary: Data) -> Iterator[Block]:

@@ -80,6 +80,11 @@ def _steps(summary: Data) -> Iterator[Block]:
     ]
     if others:
         yield Remark(f"Other steps, which the times above are not of: {'; '.join(others[:MAX_ROWS])}.")
+    if "marks_dispatch" in steps and steps["marks_dispatch"] is None:
+        yield Remark(
+            "No device is in this trace, so whether the step markers wait for their work can't be told. "
+            "Where they don't, the steps' times are of their dispatch alone: `--steps N` waits."
+        )
     if steps.get("marks_dispatch"):
         device_ms = steps.get("device_ms")
         works = f": they work {units.duration(device_ms)} a step" if device_ms is not None else ""

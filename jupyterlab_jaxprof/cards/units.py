@@ -71,6 +71,13 @@ def rate(number: float | None) -> str:
     return f"{_rounded(number):,.0f}" if abs(number) >= 100 else f"{number:.3g}"
 
 
+def factor(ratio: float | None) -> str:
+    """Write how many times as much, to three digits and without an exponent: '14,600', '3.99', '< 0.0001'."""
+    if not _finite(ratio):
+        return _NONE
+    return "< 0.0001" if 0 < ratio < 1e-4 else rate(ratio)
+
+
 def percent(value: float | None) -> str:
     """Write a percentage: '0 %', '0.35 %', '92 %', '100 %'; never '100 %' for less, or '0 %' for more."""
     if not _finite(value):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jupyterlab_jaxprof.timeline.intervals import Intervals
-from jupyterlab_jaxprof.timeline.model import CopyKind, Floats, HostMemory, Timeline
+from jupyterlab_jaxprof.timeline.model import CopyKind, Floats, HostMemory, Source, Timeline
 
 from . import thresholds
 from .compiles import Compiled, compiled_functions
@@ -115,6 +115,11 @@ class Analysis:
     def marks_dispatch(self) -> bool:
         """Whether the steps' markers end long before their work: they time how long dispatching takes."""
         return self.worked_on_ns > 0
+
+    @property
+    def marks_unknown(self) -> bool:
+        """Whether nothing tells if the markers wait for their work: an XProf trace in which no device is."""
+        return not self.devices and self.timeline.source is Source.XPLANE
 
     @cached_property
     def other_steps(self) -> list[OtherSteps]:

@@ -73,7 +73,7 @@ def step_summary(analysis: Analysis) -> dict[str, Any] | None:
         "quartiles_ms": [round(float(low) / 1e6, 6), round(float(high) / 1e6, 6)],
         "durations_ms": [round(float(one) / 1e6, 6) for one in duration[:_MAX_DURATIONS]],
         "device_ms": None if device_ns is None else round(device_ns / 1e6, 6),
-        "marks_dispatch": analysis.marks_dispatch,
+        "marks_dispatch": None if analysis.marks_unknown else analysis.marks_dispatch,
         "others": [
             {"name": other.name, "count": other.count, "median_ms": round(other.median_ns / 1e6, 6)}
             for other in analysis.other_steps

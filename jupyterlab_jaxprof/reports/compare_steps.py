@@ -13,6 +13,10 @@ _FEWEST_STEPS = 4
 _KEPT = ("name", "count", "median_ms", "min_ms", "max_ms", "parts", "device_ms", "marks_dispatch")
 
 
+#: Of steps that user code marks, in a trace without a device.
+_UNSEEN = "no device is in the trace, so whether the step markers wait for their work can't be told"
+
+
 def compare_steps(before: Data, after: Data) -> dict[str, Any]:
     """Compare the steps of two summaries: `{before, after, ratio, verdict, reason}`.
 
@@ -29,6 +33,8 @@ def compare_steps(before: Data, after: Data) -> dict[str, Any]:
     found["ratio"] = sides[1]["median_ms"] / sides[0]["median_ms"]  # pyright: ignore[reportOptionalSubscript]
     if of_two_recorders(before, after):
         return found | {"reason": "two different recorders, each of which takes time of its own"}
+    if any(side and side["marks_dispatch"] is None for side in sides):
+        return found | {"reason": _UNSEEN}
     verdict, reason = _verdict(*(_durations(steps, name) for steps in both))
     return found | {"verdict": verdict, "reason": reason}
 
@@ -62,9 +68,14 @@ def _told(steps: Data, name: str | None) -> dict[str, Any] | None:
     if not steps.get("count") or steps.get("median_ms") is None:
         return None
     if name is None or steps.get("name") == name:
-        return {key: steps.get(key) for key in _KEPT}
+        return {key: steps.get(key) for key in _KEPT} | {"marks_dispatch": _marks_dispatch(steps)}
     other = next(one for one in steps["others"] if one["name"] == name)
-    return dict.fromkeys(_KEPT) | dict(other) | {"marks_dispatch": steps.get("marks_dispatch")}
+    return dict.fromkeys(_KEPT) | dict(other) | {"marks_dispatch": _marks_dispatch(steps)}
+
+
+def _marks_dispatch(steps: Data) -> bool | None:
+    """Tell whether the markers end ahead of the work; None where that can't be told. The magics' own wait."""
+    return steps.get("marks_dispatch", False)
 
 
 def _no_ratio(sides: list[dict[str, Any] | None]) -> str:

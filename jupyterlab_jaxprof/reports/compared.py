@@ -124,11 +124,11 @@ def ratio_told(name: str, judgement: Data, alike: str, *, unit: str = "ms") -> s
     """Say how a value stands to the first's: '19.5 × faster', or without a verdict '0.05 × as long', why."""
     ratio = judgement["ratio"]
     if judgement["verdict"] == "faster":
-        return f"{name} is {1 / ratio:.3g} × faster"
+        return f"{name} is {units.factor(1 / ratio)} × faster"
     if judgement["verdict"] == "slower":
-        return f"{name} is {ratio:.3g} × slower"
+        return f"{name} is {units.factor(ratio)} × slower"
     why = alike if judgement["verdict"] == "alike" else judgement["reason"]
-    return f"{name} takes {ratio:.3g} × as {'long' if unit == 'ms' else 'much'}: {why}"
+    return f"{name} takes {units.factor(ratio)} × as {'long' if unit == 'ms' else 'much'}: {why}"
 
 
 def _pair(

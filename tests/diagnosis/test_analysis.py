@@ -16,6 +16,7 @@ from jupyterlab_jaxprof.diagnosis.gaps import Cause
 from jupyterlab_jaxprof.diagnosis.patterns import IDS
 from jupyterlab_jaxprof.diagnosis.steps import parts_of_steps
 from jupyterlab_jaxprof.diagnosis.units import percent
+from jupyterlab_jaxprof.reports.compare_steps import compare_steps
 from jupyterlab_jaxprof.timeline.model import CopyKind, OpKind, RangeKind
 from tests.support.timelines import MAIN, WORKER, Scene, loop
 
@@ -208,6 +209,14 @@ def test_markers_that_end_early_tell_nothing_of_where_a_step_s_time_goes() -> No
     assert early["marks_dispatch"] is True
     assert early["device_ms"] == 10.0
     assert early["slowest"] is early["parts"] is None
+    unseen = Scene()
+    for step in range(4):
+        unseen.step(1000 + 200 * step, 190, step)
+    alone = diagnose(unseen.timeline()).summary
+    assert alone["steps"]["marks_dispatch"] is None
+    judged = compare_steps(alone, alone)
+    assert judged["verdict"] == "unknown"
+    assert "no device is in the trace" in judged["reason"]
     loop(waited := Scene(), 4)
     steps = diagnose(waited.timeline()).summary["steps"]
     assert (steps["marks_dispatch"], steps["device_ms"]) == (False, 5.0)

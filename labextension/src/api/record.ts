@@ -48,7 +48,7 @@ export interface IRecordSteps {
   min_ms?: Maybe<number>;
   max_ms?: Maybe<number>;
   device_ms?: Maybe<number>;
-  /** The markers end before the devices' work does. */
+  /** The markers end before the devices' work does; null: no device is in the trace, which could tell. */
   marks_dispatch?: Maybe<boolean>;
   others?: Maybe<
     { name?: Maybe<string>; count?: Maybe<number>; median_ms?: Maybe<number> }[]

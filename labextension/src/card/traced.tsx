@@ -139,6 +139,13 @@ function StepRemarks(props: { steps: IRecordSteps }): React.JSX.Element {
           )}
         />
       )}
+      {dispatch === null && (
+        <Remark
+          text={trans.__(
+            'No device is in this trace, so whether the step markers wait for their work can’t be told. Where they don’t, the steps’ times are of their dispatch alone: `--steps N` waits.'
+          )}
+        />
+      )}
       {dispatch && (
         <Remark
           text={trans.__(
