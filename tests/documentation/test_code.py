@@ -33,7 +33,7 @@ from jupyterlab_jaxprof.magics import (
 )
 from jupyterlab_jaxprof.magics.arguments import MagicParser, read, split
 from jupyterlab_jaxprof.magics.comments import without_comment
-from tests.support.pages import Code, code_of, pages, spans_of
+from tests.support.pages import ROOT, Code, code_of, pages, spans_of
 from tests.support.shells import Shell, running_shell
 
 pytestmark = pytest.mark.long
@@ -77,7 +77,15 @@ def is_ours(name: str) -> bool:
 
 def runs(code: Code) -> bool:
     is_nsys = re.match(r"%%(jax)?nsys", code.text) is not None
-    return "elsewhere" not in code.marks and not is_nsys
+    return not ("elsewhere" in code.marks or is_nsys or is_lesson(code.page))
+
+
+@cache
+def is_lesson(page: str) -> bool:
+    """Whether a page shows what its cells gave: those are notebooks too, and run in kernels of their own."""
+    return (
+        re.search(r"^`{3,}\{(recorded|literalinclude)\}", (ROOT / page).read_text("utf-8"), re.M) is not None
+    )
 
 
 @cache
