@@ -51,8 +51,8 @@ docs: $(BIN)/.test  ## the documentation as HTML, in docs/_build/html
 compat: compat-environments  ## the kernel side's tests on the oldest and the newest supported JAX
 	scripts/test_compat.sh
 
-bench: $(BIN)/.test  ## figures against peers of the same run
-	for figures in bench/*.py; do $(BIN)/python "$$figures" || exit 1; done
+bench: $(BIN)/.test  ## all figures against peers and limits of the same run, in one table
+	$(BIN)/python -m bench
 
 endurance: $(BIN)/.test  ## the hardening's tests with their full numbers: hours
 	scripts/endurance.sh $(BIN)/python

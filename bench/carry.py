@@ -1,29 +1,29 @@
 """Carrying 1 GiB of parameters into a clean process, against np.save and np.load(mmap) of the same arrays.
 
-Run it on a machine that does nothing else, with 2.5 GiB free below the folder that it is given:
-`python bench/carry.py [FOLDER]`. All figures are ratios of two things measured in turns, on the same disk;
-the memory is what the process has for itself beyond the parameters, at its most.
+It wants 2.5 GiB free in the temporary directory (TMPDIR). Both are on the same disk, in turns; the memory
+is what the process has for itself beyond the parameters, at its most.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from bench.table import Figure, Limit
 from jupyterlab_jaxprof.nsight.carry import plan
 
-ROUNDS = 5
+ROUNDS = 3
 SIZE_BYTES = 1 << 30
 LAYERS = 64
 
@@ -100,35 +100,37 @@ def read(program: str, folder: Path) -> float:
     return float(done.stdout)
 
 
-def main(parent: Path) -> None:
+def rounds_of(parent: Path, rounds: int) -> Iterator[tuple[str, tuple[float, float], float]]:
+    """Write and read in turns: who, the seconds of both, and the extra memory in shares of the parameters."""
     rows = SIZE_BYTES // 4 // LAYERS // 1024
     params = {f"layer{n}": jnp.full((rows, 1024), n, jnp.float32) for n in range(LAYERS)}
     namespace = {"__name__": "__main__", "params": params, "step": jax.jit(lambda tree: tree), "jax": jax}
     ours, numpys = parent / "ours", parent / "numpy"
-    writes, reads, memory = [], [], []
     plan(namespace, "step(params)")  # what is imported once is
-    for number in range(ROUNDS):
-        took = {}
+    for number in range(rounds):
         for who in ("ours", "numpy") if number % 2 else ("numpy", "ours"):
             emptied(ours), emptied(numpys)
             if who == "numpy":
-                took[who] = by_numpy(params, numpys), read(READ_BY_NUMPY, numpys)
+                yield who, (by_numpy(params, numpys), read(READ_BY_NUMPY, numpys)), 0.0
             else:
                 with Peak() as peak:
                     written_s = by_us(namespace, ours)
-                memory.append(peak.extra / SIZE_BYTES)
-                took[who] = written_s, read(READ_BY_US, ours)
-        writes.append((took["ours"][0], took["numpy"][0]))
-        reads.append((took["ours"][1], took["numpy"][1]))
-    both = [(w[0] + r[0], w[1] + r[1]) for w, r in zip(writes, reads, strict=True)]
-    for label, pairs in (("writing", writes), ("reading", reads), ("both (aim: under 2)", both)):
-        ratio = statistics.median(a / b for a, b in pairs)
-        a, b = (statistics.median(column) for column in zip(*pairs, strict=True))
-        print(f"{label}: {a:.2f} s against {b:.2f} s by NumPy; median ratio {ratio:.2f}")
-    print(f"memory beside the parameters: {max(memory) * 100:.1f} % of them (aim: under 10 %)")
+                yield who, (written_s, read(READ_BY_US, ours)), peak.extra / SIZE_BYTES
 
 
-if __name__ == "__main__":
-    given = sys.argv[1] if len(sys.argv) > 1 else None
-    with tempfile.TemporaryDirectory(dir=given) as folder:
-        main(Path(folder))
+def figures(long: bool) -> Iterator[Figure]:
+    """Measure."""
+    seconds: dict[str, list[tuple[float, float]]] = {"ours": [], "numpy": []}
+    memory: list[float] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for who, took, extra in rounds_of(Path(folder), ROUNDS * (3 if long else 1)):
+            seconds[who].append(took)
+            if who == "ours":
+                memory.append(extra)
+    peer = "np.save, np.load(mmap)"
+    for name, part in (("written", slice(0, 1)), ("read", slice(1, 2)), ("written and read", slice(0, 2))):
+        ours, theirs = ([sum(took[part]) for took in seconds[who]] for who in ("ours", "numpy"))
+        limits = [Limit("ratio", 2)] if name == "written and read" else []
+        yield Figure.of_pairs(f"1 GiB of parameters {name}", ours, peer, theirs, "s", *limits)
+    share = max(memory) * 100
+    yield Figure("memory beside those parameters", share, "%", (Limit("value", 10),), samples=len(memory))

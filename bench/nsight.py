@@ -1,25 +1,25 @@
 """How long a big Nsight report takes: a million kernels, from the SQLite export to timeline and findings.
 
-    python bench/nsight.py [--kernels 1000000] [--like nsys_gpu_bound]
-
-Makes the export out of a real one, by repeating its events one after the other, and prints seconds and the
-memory that they needed. Each is measured in a process of its own, which never imports jax.
+The export is made out of a real one, by repeating its events one after the other. Each is measured in a
+process of its own, which never imports jax.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import lzma
 import sqlite3
-import subprocess
-import sys
 import tempfile
-import time
+from collections.abc import Iterator
 from pathlib import Path
 
-REPOSITORY = Path(__file__).parents[1]
-CAPTURES = REPOSITORY / "tests" / "data" / "h200"
+from bench.table import Figure, Limit
+from bench.turns import ROOT, in_process
+
+ROUNDS = 3
+KERNELS = 1_000_000
+CAPTURES = ROOT / "tests/data/h200"
+LIKE = "nsys_gpu_bound"
 TABLES = (
     "CUPTI_ACTIVITY_KIND_KERNEL",
     "CUPTI_ACTIVITY_KIND_MEMCPY",
@@ -36,11 +36,10 @@ from jupyterlab_jaxprof.timeline.nsight import read_export
 begin = time.perf_counter()
 read = read_export(Path(sys.argv[1]))
 seconds = {"read": time.perf_counter() - begin}
-if sys.argv[2] == "diagnose":
-    from jupyterlab_jaxprof.diagnosis import diagnose
-    begin = time.perf_counter()
-    diagnose(read).to_json()
-    seconds["diagnose"] = time.perf_counter() - begin
+from jupyterlab_jaxprof.diagnosis import diagnose
+begin = time.perf_counter()
+diagnose(read).to_json()
+seconds["diagnose"] = time.perf_counter() - begin
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 print(json.dumps({"seconds": seconds, "peak_bytes": peak, "ops": len(read.ops), "calls": len(read.calls)}))
 """
@@ -82,32 +81,18 @@ def repeat_events(path: Path, kernels: int) -> None:
     connection.close()
 
 
-def main() -> None:
-    """Make the export, measure, print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kernels", type=int, default=1_000_000)
-    parser.add_argument("--like", default="nsys_gpu_bound", help="the real export to repeat")
-    parser.add_argument("--read-only", action="store_true", help="without the diagnosis")
-    parser.add_argument("--times", type=int, default=3)
-    options = parser.parse_args()
+def figures(long: bool) -> Iterator[Figure]:
+    """Make the export and measure."""
     with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory) / "big.sqlite"
-        path.write_bytes(lzma.decompress((CAPTURES / f"{options.like}.sqlite.xz").read_bytes()))
-        begin = time.perf_counter()
-        repeat_events(path, options.kernels)
+        path = Path(directory, "big.sqlite")
+        path.write_bytes(lzma.decompress((CAPTURES / f"{LIKE}.sqlite.xz").read_bytes()))
+        repeat_events(path, KERNELS)
+        found = [json.loads(in_process(MEASURED, path)) for _ in range(ROUNDS * (3 if long else 1))]
         size = path.stat().st_size
-        print(f"{options.like}: {size / 2**20:.0f} MiB, made in {time.perf_counter() - begin:.1f} s")
-        for _ in range(options.times):
-            command = [sys.executable, "-c", MEASURED, str(path), "read" if options.read_only else "diagnose"]
-            done = subprocess.run(command, cwd=REPOSITORY, check=True, capture_output=True, text=True)
-            found = json.loads(done.stdout)
-            parts = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in found["seconds"].items())
-            peak = found["peak_bytes"]
-            print(
-                f"  {found['ops']:,} operations, {found['calls']:,} calls: {parts}; "
-                f"at most {peak / 2**20:.0f} MiB ({peak / size:.1f} times the file)"
-            )
-
-
-if __name__ == "__main__":
-    main()
+    assert found[0]["ops"] >= KERNELS
+    seconds = [sum(one["seconds"].values()) for one in found]
+    name = "a million kernels of a report, to findings"
+    yield Figure.of_values(name, seconds, "s", Limit("value", 5))
+    peak = max(one["peak_bytes"] for one in found)
+    limit = Limit("value", 4 * size + 150e6)
+    yield Figure(f"memory for that, of {size / 1e6:.0f} MB", peak, "bytes", (limit,), samples=len(found))

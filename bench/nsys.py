@@ -1,7 +1,5 @@
 """What %%nsys costs above nsys itself, and what its cache of compiles saves.
 
-    python bench/nsys.py
-
 From Enter to card for a trivial cell, in a real kernel, against `nsys profile` around an equal script (its
 report made too), in turns; then the compiling of one cell at its first run and its second.
 """
@@ -10,22 +8,21 @@ from __future__ import annotations
 
 import os
 import re
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
-REPOSITORY = Path(__file__).parents[1]
-sys.path.insert(0, str(REPOSITORY))
-
-from jupyterlab_jaxprof.environment import nsys  # noqa: E402
-from tests.support.kernels import running_kernel  # noqa: E402
+from bench.table import Figure, Limit
+from bench.turns import ROOT, in_turns
+from jupyterlab_jaxprof.environment import nsys
+from tests.support.kernels import running_kernel
 
 ROUNDS = 5
 SCRIPT = f"""
-import sys; sys.path.insert(0, {str(REPOSITORY)!r})
+import sys; sys.path.insert(0, {str(ROOT)!r})
 import jax, jax.numpy as jnp
 from jupyterlab_jaxprof.nsight.nvtx import Domain
 x = jnp.ones((100, 100))
@@ -76,39 +73,30 @@ def plain(installation: nsys.Installation) -> float:
         return time.perf_counter() - begin
 
 
-def main() -> None:
-    """Measure and print."""
+def figures(long: bool) -> Iterator[Figure]:
+    """Measure."""
     installation = nsys.best()
     if installation is None:
-        print("There is no nsys here: nothing was measured.")
+        yield Figure("%%nsys", problem="not measured: there is no nsys here")
         return
-    platforms = os.environ.get("JAX_PLATFORMS", "")
+    platforms = os.environ.get("JAX_PLATFORMS", "cpu")
     with running_kernel(JAX_PLATFORMS=platforms, XLA_PYTHON_CLIENT_PREALLOCATE="false") as kernel:
         kernel.run("import jax, jax.numpy as jnp\nx = jnp.ones((100, 100))")
-        ours, theirs = list[float](), list[float]()
-        for _ in range(ROUNDS + 1):
-            begin = time.perf_counter()
-            reply = kernel.run("%%nsys\ny = jnp.dot(x, x).block_until_ready()")
-            ours.append(time.perf_counter() - begin)
+
+        def ours() -> float:
+            began = time.perf_counter()
+            reply = kernel.run("%%nsys\ny = jnp.dot(x, x).block_until_ready()", timeout=120)
             assert reply.status == "ok", reply.text
-            theirs.append(plain(installation))
-        first_s = ours.pop(0)  # nsys is tried once, by a capture of nothing
-        above_s = statistics.median(ours) - statistics.median(theirs)
-        print(
-            f"a trivial cell, from Enter to card: {statistics.median(ours):.2f} s, "
-            f"{above_s:+.2f} s above nsys around an equal script (limit 1.5 s); "
-            f"the first time, with a trial of nsys, {first_s:.2f} s"
-        )
+            return time.perf_counter() - began
+
+        # in the round that isn't counted nsys is tried once, by a capture of nothing
+        pairs = in_turns(ROUNDS * (3 if long else 1), ours, lambda: plain(installation))
+        name = "a trivial cell under %%nsys, from Enter to card"
+        yield Figure.of_pairs(name, pairs[0], "nsys, an equal script", pairs[1], "s", Limit("above", 1.5))
         kernel.run(COMPILED)
-        compiling = [
+        first_s, second_s = (
             float(re.findall(r"compiling ([\d.]+)", kernel.run(FIRST_CALL, timeout=600).stdout)[0])
             for _ in range(2)
-        ]
-        print(
-            f"compiling at the first run {compiling[0]:.1f} s, at the second {compiling[1]:.1f} s: "
-            f"{compiling[1] / compiling[0]:.0%} (limit 50 %)"
         )
-
-
-if __name__ == "__main__":
-    main()
+        name = "compiling in a second run of %%nsys"
+        yield Figure(name, second_s, "s", (Limit("ratio", 0.5),), "in its first run", first_s)

@@ -1,32 +1,27 @@
 """Figures of the timeline and the diagnosis: from file to findings, beside XProf's overview of the same file.
 
-    python bench/timeline.py [directory]
-
-The directory keeps the traces; without one they are made anew: a loop that recompiles with the Python tracer
-on (700,000 events and more), and as many kernels of a device, repeated from a real H200's. Each run has a
-process of its own, in turns; imports are not counted on either side. It prints the aims beside the figures,
-and fails no build.
+The traces: a loop that recompiles with the Python tracer on (700,000 events and more), and as many kernels
+of a device, repeated from a real H200's. Each run has a process of its own, in turns; imports are counted
+on neither side. JAXPROF_BENCH_TRACES names a directory that keeps the recorded trace from one run to the
+next.
 """
 
 from __future__ import annotations
 
 import json
 import lzma
+import os
 import shutil
-import statistics
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
+from bench.table import Figure, Limit
+from bench.turns import ROOT, in_process
+from jupyterlab_jaxprof.timeline.wire import Buffer, fields
+from tests.support.xspace import block, number
 
-from jupyterlab_jaxprof.timeline.wire import Buffer, fields  # noqa: E402
-from tests.support.xspace import block, number  # noqa: E402
-
-ROUNDS = 7
+ROUNDS = 3
 EVENTS = 700_000
 
 RECORD = """
@@ -78,24 +73,11 @@ print(json.dumps({
 """
 
 
-def run(program: str, *arguments: object) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", program, *map(str, arguments)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise RuntimeError(done.stderr)
-    return done.stdout
-
-
 def measure(program: str, trace: Path) -> dict[str, float]:
     """One run on a copy of its own: XProf keeps what it made beside a trace."""
     with tempfile.TemporaryDirectory() as directory:
         copy = Path(shutil.copy(trace, Path(directory, "host.xplane.pb")))
-        return json.loads(run(program, copy).splitlines()[-1])
+        return json.loads(in_process(program, copy).splitlines()[-1])
 
 
 def recompiling_loop(directory: Path) -> Path:
@@ -104,7 +86,7 @@ def recompiling_loop(directory: Path) -> Path:
     while True:
         log = directory / f"recompiling-{steps}"
         if not log.exists():
-            run(RECORD, log, steps)
+            in_process(RECORD, log, steps)
         (trace,) = log.rglob("*.xplane.pb")
         if measure(OURS, trace)["events"] >= EVENTS:
             return trace
@@ -140,36 +122,33 @@ def many_kernels(directory: Path) -> Path:
     return trace
 
 
-def compare(title: str, trace: Path) -> None:
+def compared(title: str, trace: Path, rounds: int) -> Iterator[Figure]:
+    """One trace: seconds and memory."""
     ours: list[dict[str, float]] = []
     xprof: list[dict[str, float]] = []
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         ours.append(measure(OURS, trace))
         xprof.append(measure(XPROF, trace))
+    size_bytes = trace.stat().st_size
+    events = int(ours[0]["events"])
 
-    def median(results: list[dict[str, float]], key: str) -> float:
-        return statistics.median(result[key] for result in results)
+    def both(key: str, scale: float) -> tuple[list[float], list[float]]:
+        return [one[key] * scale for one in ours], [one[key] * scale for one in xprof]
 
-    size_mb = trace.stat().st_size / 1e6
-    seconds, overview_s = median(ours, "seconds"), median(xprof, "seconds")
-    print(f"{title}: {int(ours[0]['events']):,} events, {size_mb:.1f} MB")
-    print(
-        f"  file to findings {seconds:.3f} s (of it reading {median(ours, 'read_s'):.3f} s), XProf's "
-        f"overview {overview_s:.3f} s: {seconds / overview_s:.2f} of it (aim: 0.5 at most)"
-    )
-    print(
-        f"  memory {median(ours, 'peak_mb'):.0f} MB (aim: {4 * size_mb + 150:.0f} MB at most), XProf's "
-        f"{median(xprof, 'peak_mb'):.0f} MB"
-    )
+    peer = "XProf's overview"
+    mine, theirs = both("seconds", 1)
+    name = f"{title}: {events:,} events to findings"
+    yield Figure.of_pairs(name, mine, peer, theirs, "s", Limit("ratio", 0.5))
+    mine, theirs = both("peak_mb", 2**20)
+    name = f"memory for that, of {size_bytes / 1e6:.0f} MB"
+    yield Figure.of_pairs(name, mine, peer, theirs, "bytes", Limit("value", 4 * size_bytes + 150e6))
 
 
-def main() -> None:
+def figures(long: bool) -> Iterator[Figure]:
+    """Make the traces and measure."""
+    rounds = ROUNDS * (3 if long else 1)
     with tempfile.TemporaryDirectory() as temporary:
-        directory = Path(sys.argv[1] if len(sys.argv) > 1 else temporary)
+        directory = Path(os.environ.get("JAXPROF_BENCH_TRACES", temporary))
         directory.mkdir(parents=True, exist_ok=True)
-        compare("A loop that recompiles, with the Python tracer", recompiling_loop(directory))
-        compare("Many kernels of one device", many_kernels(directory))
-
-
-if __name__ == "__main__":
-    main()
+        yield from compared("a loop that recompiles", recompiling_loop(directory), rounds)
+        yield from compared("many kernels", many_kernels(directory), rounds)

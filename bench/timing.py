@@ -1,19 +1,19 @@
-"""Figures of the timing room, each as a ratio or a difference of two things measured in turns.
-
-Run it on a machine that does nothing else: `python bench/timing.py`. What it prints are the aims of the
-project beside what was measured; it fails no build.
-"""
+"""Figures of the timing magics, each as a ratio or a difference of two things measured in turns."""
 
 from __future__ import annotations
 
 import os
+import statistics
 import tempfile
 import time as clock
+from collections.abc import Callable, Iterator
 
 import jax
 import jax.numpy as jnp
 from IPython.core.interactiveshell import InteractiveShell
 
+from bench.table import Figure, Limit
+from bench.turns import in_turns, timed
 from jupyterlab_jaxprof import Plan, time
 from jupyterlab_jaxprof.cell import Cell, drive
 from jupyterlab_jaxprof.timing import measure
@@ -24,136 +24,125 @@ from jupyterlab_jaxprof.timing.sampling import MemorySampler
 ROUNDS = 25
 
 
+HELD = 1000
+"""Arrays alive while something else is measured."""
+
+
 def by_hand(function, x, loops):
-    """A loop as one writes it: the last result is waited for."""
+    """Seconds an iteration of a loop as one writes it: the last result is waited for."""
     began = clock.perf_counter()
     for _ in range(loops):
         y = function(x)
     y.block_until_ready()
-    return (clock.perf_counter() - began) / loops * 1e6
+    return (clock.perf_counter() - began) / loops
 
 
-def against_a_loop(name, function, x, repeats=4):
+def against_a_loop(name: str, function, x, *limits: Limit, repeats: int = 4) -> Figure:
+    """`repeats` samples of each in every turn."""
     loops = time(function, x, plan=Plan(seconds=0.2)).repeats.samples[0].loops
     plan = Plan(repeats=repeats, loops=loops)
     ours, hand = [], []
     for _ in range(ROUNDS):
-        ours += [ms * 1e3 for ms in time(function, x, plan=plan).repeats.times_ms]
-        hand += [by_hand(function, x, loops) for _ in range(repeats)]
-    ours, hand = sorted(ours), sorted(hand)
-    median, median_hand = ours[len(ours) // 2], hand[len(hand) // 2]
-    print(
-        f"{name}: {median:.2f} us against {median_hand:.2f} us by hand: ratio {median / median_hand:.3f}, "
-        f"difference {median - median_hand:+.2f} us; minima {ours[0]:.2f} and {hand[0]:.2f} us"
-    )
+        ours.append(statistics.median(time(function, x, plan=plan).repeats.times_ms) / 1e3)
+        hand.append(statistics.median(by_hand(function, x, loops) for _ in range(repeats)))
+    return Figure.of_pairs(name, ours, "a loop by hand", hand, "s", *limits)
 
 
-def empty_body():
+def empty_body() -> Figure:
     shell = InteractiveShell.instance()
     cell = Cell.from_magic(shell, "jaxtime", "", "None")
     loops = 100_000
     runs = [drive(cell.run(loops)) for _ in range(ROUNDS)]
-    best_ns = min((run.returned_ns - run.started_ns) / loops for run in runs)
-    print(f"an empty body: {best_ns:.1f} ns an iteration (aim: under 25)")
+    each = [(run.returned_ns - run.started_ns) / loops / 1e9 for run in runs]
+    return Figure.of_values("an iteration of an empty body", each, "s", Limit("value", 25e-9))
 
 
-def single_run():
+def single_run() -> Figure:
     shell = InteractiveShell.instance()
-    shell.user_ns.update(
-        f=jax.jit(lambda x: x + 1), x=jnp.ones(8), held=[jnp.float32(n) + 0 for n in range(1000)]
-    )
+    held = [jnp.float32(n) + 0 for n in range(HELD)]
+    shell.user_ns.update(f=jax.jit(lambda x: x + 1), x=jnp.ones(8), held=held)
     shell.run_cell("f(x);", silent=True)
     cell = Cell.from_magic(shell, "jaxtime", "", "f(x);")
     body = CellBody(cell)
     drive(measure(body, "bench"))
-    plain, measured = [], []
-    for _ in range(ROUNDS):
-        began = clock.perf_counter()
+
+    def plain() -> None:
         shell.user_ns["f"](shell.user_ns["x"]).block_until_ready()
-        plain.append((clock.perf_counter() - began) * 1e3)
-        began = clock.perf_counter()
-        drive(measure(body, "bench"))
-        measured.append((clock.perf_counter() - began) * 1e3)
-    extra = sorted(ours - hand for ours, hand in zip(measured, plain, strict=True))
-    print(
-        f"one run with 1,000 arrays alive: {extra[len(extra) // 2]:.3f} ms extra, {extra[0]:.3f} at least "
-        "(aim: under 1)"
+
+    ours, theirs = in_turns(
+        ROUNDS, lambda: timed(lambda: drive(measure(body, "bench"))), lambda: timed(plain)
     )
+    name = f"one run under %%jaxtime, {HELD:,} arrays alive"
+    return Figure.of_pairs(name, ours, "the plain run", theirs, "s", Limit("above", 1e-3))
 
 
-def whole_cells():
+def whole_cells() -> Figure:
     """A cell as it is run, under the magic and without: parsing, storing and flushing included."""
     shell = InteractiveShell.instance()
     shell.user_ns.update(f=jax.jit(lambda x: x + 1), x=jnp.ones(8))
-    plain, measured = [], []
     with tempfile.TemporaryDirectory() as store:
         os.environ["JAXPROF_DIR"] = store
         shell.run_line_magic("load_ext", "jupyterlab_jaxprof")
-        for text, times in [("y = f(x)", plain), ("%%jaxtime --no-card\ny = f(x)", measured)] * (ROUNDS + 2):
-            began = clock.perf_counter()
-            shell.run_cell(text)
-            times.append((clock.perf_counter() - began) * 1e3)
-    plain, measured = sorted(plain[2:]), sorted(measured[2:])  # the first ones import and compile
-    middle = ROUNDS // 2
-    print(
-        f"a cell under %%jaxtime --no-card: {measured[middle]:.2f} ms against {plain[middle]:.2f} ms of the "
-        f"plain cell; minima {measured[0]:.2f} and {plain[0]:.2f} ms"
-    )
+
+        def cell(text: str) -> Callable[[], float]:
+            return lambda: timed(lambda: shell.run_cell(text))
+
+        # the first ones import and compile
+        ours, theirs = in_turns(ROUNDS, cell("%%jaxtime --no-card\ny = f(x)"), cell("y = f(x)"), warmups=2)
+    name = "a whole cell under %%jaxtime, its record stored"
+    return Figure.of_pairs(name, ours, "the plain cell", theirs, "s", Limit("above", 20e-3))
 
 
-def watching():
-    held = [jnp.float32(n) + 0 for n in range(1000)]
+def watching() -> Figure:
+    held = [jnp.float32(n) + 0 for n in range(HELD)]
     sampler = MemorySampler()
     sampler.start()
     clock.sleep(3)
     sampler.stop()
-    share, seconds = sampler.cost_s / sampler.duration_ms * 1e5, sampler.duration_ms / 1e3
-    print(
-        f"watching memory with {len(held):,} arrays alive: {share:.2f} % of a processor, "
-        f"{len(sampler.samples)} samples in {seconds:.1f} s (aim: under 1 %)"
-    )
+    share = sampler.cost_s / sampler.duration_ms * 1e5
+    name = f"%jaxmem --watch with {len(held):,} arrays alive, of a processor"
+    return Figure(name, share, "%", (Limit("value", 1),), samples=len(sampler.samples))
 
 
-def reads():
+def reads() -> Iterator[Figure]:
     arrays = [jnp.float32(n) + 0 for n in range(500)]
     jax.block_until_ready(arrays)
 
-    def read():
+    def read() -> float:
         began = clock.perf_counter()
         for array in arrays:
             float(array)
-        return (clock.perf_counter() - began) / len(arrays) * 1e6
+        return (clock.perf_counter() - began) / len(arrays)
 
-    plain, observed = [], []
-    for _ in range(2 * ROUNDS):
-        plain.append(read())
+    def observed() -> float:
         with ReadObserver(lambda *_: None):
-            observed.append(read())
-    print(f"following a read: {min(observed) - min(plain):+.2f} us (aim: under 5)")
+            return read()
 
-    def body():
-        for array in fresh:
-            float(array)
+    ours, theirs = in_turns(2 * ROUNDS, observed, read)
+    yield Figure.of_pairs("a read that is followed", ours, "a read", theirs, "s", Limit("above", 5e-6))
 
-    once, followed = [], []
-    for transfers, times in [(False, once), (True, followed)] * ROUNDS:
+    def loop(transfers: bool) -> float:
         fresh = jax.block_until_ready([jnp.float32(n) + 0 for n in range(500)])
-        times.append(time(body, transfers=transfers).first_ms / len(fresh) * 1e3)
-    print(
-        f"a loop of reads, with --transfers: {min(followed) - min(once):+.2f} us a read of {min(once):.2f} us"
-    )
+
+        def body():
+            for array in fresh:
+                float(array)
+
+        return time(body, transfers=transfers).first_ms / len(fresh) / 1e3
+
+    ours, theirs = in_turns(ROUNDS, lambda: loop(True), lambda: loop(False))
+    name = "a read in a loop with --transfers, its place too"
+    yield Figure.of_pairs(name, ours, "without --transfers", theirs, "s", Limit("above", 10e-6))
 
 
-def main():
-    print(f"jax {jax.__version__} on {jax.devices()[0]}")
-    against_a_loop("an operation of some microseconds", jax.jit(lambda x: x + 1), jnp.ones(8))
-    against_a_loop("a 700x700 product", jax.jit(lambda x: x @ x), jnp.ones((700, 700)))
-    empty_body()
-    single_run()
-    whole_cells()
-    reads()
-    watching()
-
-
-if __name__ == "__main__":
-    main()
+def figures(long: bool) -> Iterator[Figure]:
+    """Measure."""
+    within = Limit("ratio", 1.10), Limit("above", 0.5e-6)
+    yield against_a_loop("an operation of microseconds", jax.jit(lambda x: x + 1), jnp.ones(8), *within)
+    product = jax.jit(lambda x: x @ x)
+    yield against_a_loop("a 700x700 product", product, jnp.ones((700, 700)), Limit("ratio", 1.03))
+    yield empty_body()
+    yield single_run()
+    yield whole_cells()
+    yield from reads()
+    yield watching()

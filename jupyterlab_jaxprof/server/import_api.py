@@ -67,7 +67,17 @@ class ImportsHandler(ApiHandler):
         return Path(place(path.strip("/")))
 
 
-class ImportHandler(ApiHandler):
+class _OfOne(ApiHandler):
+    """Of one import."""
+
+    def _import(self, import_id: str) -> Import:
+        one = self.jaxprof.imports.get(import_id)
+        if one is None:
+            raise Problem(404, "There is no such import: it was cancelled, or the server was restarted.")
+        return one
+
+
+class ImportHandler(_OfOne):
     """`imports/<id>`."""
 
     @web.authenticated
@@ -97,21 +107,34 @@ class ImportHandler(ApiHandler):
         self.set_status(204)
         self.finish()
 
-    def _import(self, import_id: str) -> Import:
-        one = self.jaxprof.imports.get(import_id)
-        if one is None:
-            raise Problem(404, "There is no such import: it was cancelled, or the server was restarted.")
-        return one
 
+@web.stream_request_body
+class PieceHandler(_OfOne):
+    """`PUT imports/<id>/<n>?offset=`: the next piece of the n-th file, at most 16 MiB.
 
-class PieceHandler(ImportHandler):
-    """`PUT imports/<id>/<n>?offset=`: the next piece of the n-th file, at most 16 MiB."""
+    The body is gathered here and let go at the end: Tornado's own copies of it would stay, in reference cycles,
+    until Python looks for garbage, dozens of pieces later.
+    """
+
+    def initialize(self) -> None:
+        """No part of the body is there yet."""
+        self._piece = bytearray()
+
+    def data_received(self, chunk: bytes) -> None:
+        """Take the next part of the body; of a body that is too large no more than shows that it is."""
+        if len(self._piece) <= PIECE_BYTES:
+            self._piece += chunk
+
+    def on_finish(self) -> None:
+        """Let the body go."""
+        self._piece = bytearray()
+        super().on_finish()
 
     @web.authenticated
     @authorized
     async def put(self, import_id: str, number: str) -> None:
         """Keep the piece; answers with the bytes of that file that are there now."""
-        one, index, piece = self._import(import_id), int(number), self.request.body
+        one, index, piece = self._import(import_id), int(number), self._piece
         if one.state is not State.UPLOADING or index >= len(one.uploads):
             raise Problem(409, "No such file is awaited.")
         offset = self.integer("offset", 0, low=0, high=MAX_FILE_BYTES)

@@ -89,15 +89,15 @@ class Import:
         assert self.workspace is not None
         return self.workspace.files / self.uploads[index].path
 
-    def write(self, index: int, offset: int, piece: bytes) -> None:
+    def write(self, index: int, offset: int, piece: bytes | bytearray) -> None:
         """Put the next piece of a file into its place. Raises OSError."""
         place = self.place_of(index)
         place.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
-            written = 0
+            written, whole = 0, memoryview(piece)
             while written < len(piece):
-                written += os.pwrite(descriptor, piece[written:], offset + written)
+                written += os.pwrite(descriptor, whole[written:], offset + written)
         finally:
             os.close(descriptor)
         self.received[index] = offset + len(piece)

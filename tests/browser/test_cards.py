@@ -14,28 +14,15 @@ from playwright.sync_api import Browser, ConsoleMessage, Locator, Request, expec
 
 from jupyterlab_jaxprof import cards
 from jupyterlab_jaxprof.captures import Record, Store
-from jupyterlab_jaxprof.captures.record import Status
-from jupyterlab_jaxprof.diagnosis import diagnose
-from jupyterlab_jaxprof.timeline import read
 from tests.browser.conftest import MAIN_URL
 from tests.support.axe import violations
 from tests.support.browser import PATIENCE_MS, Lab, lab_page, save_screenshot
-from tests.support.captures import unpacked, unpacked_to
+from tests.support.captures import published, unpacked
 from tests.support.servers import Server
 
 pytestmark = pytest.mark.browser
 
 HOSTILE = '<img src=x onerror="window.attacked = 1">'
-
-
-def captured(server: Server, capture_name: str, name: str) -> Record:
-    """A real trace as a capture of the server's store, with what is diagnosed of it."""
-    found = diagnose(read([unpacked(f"{capture_name}.xplane.pb")]))
-    with Store(server.store).begin("trace", name) as capture:
-        session = capture.directory / "plugins/profile" / capture.session
-        unpacked_to(session, f"{capture_name}.xplane.pb", "vm.xplane.pb")
-        data = found.to_json()
-        return capture.publish(status=Status.OK, summary=data["summary"], findings=data["findings"])
 
 
 def shown(server: Server, record: Record, **changes: Any) -> nbformat.NotebookNode:
@@ -75,7 +62,7 @@ GONE = [f"20200101-000000-{number:03}-abcdef" for number in range(30)]
 def opened(browser: Browser, server_at: Any) -> Iterator[Opened]:
     server = server_at(MAIN_URL)
     records = {
-        name: captured(server, capture, name)
+        name: published(Store(server.store), capture, name)
         for name, capture in (
             (HOSTILE, "dp_balanced"), ("starved", "host_starved"), ("as it was", "gpu_bound"),
         )

@@ -8,6 +8,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+from jupyterlab_jaxprof.captures import Record, Status, Store
+
 DATA = Path(__file__).parents[1] / "data" / "h200"
 TRACES = sorted(path.name.removesuffix(".xplane.pb.xz") for path in DATA.glob("*.xplane.pb.xz"))
 
@@ -40,3 +42,16 @@ def unpacked_to(directory: Path, file_name: str, new_name: str | None = None) ->
     path = directory / (new_name or file_name)
     shutil.copyfile(unpacked(file_name), path)
     return path
+
+
+def published(store: Store, capture_name: str, name: str) -> Record:
+    """A real trace as a capture of the store, with what is diagnosed of it."""
+    from jupyterlab_jaxprof.diagnosis import diagnose
+    from jupyterlab_jaxprof.timeline import read
+
+    found = diagnose(read([unpacked(f"{capture_name}.xplane.pb")]))
+    with store.begin("trace", name) as draft:
+        session = draft.directory / "plugins/profile" / draft.session
+        unpacked_to(session, f"{capture_name}.xplane.pb", "vm.xplane.pb")
+        data = found.to_json()
+        return draft.publish(status=Status.OK, summary=data["summary"], findings=data["findings"])
