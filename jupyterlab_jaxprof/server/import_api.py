@@ -112,8 +112,8 @@ class ImportHandler(_OfOne):
 class PieceHandler(_OfOne):
     """`PUT imports/<id>/<n>?offset=`: the next piece of the n-th file, at most 16 MiB.
 
-    The body is gathered here and let go at the end: Tornado's own copies of it would stay, in reference cycles,
-    until Python looks for garbage, dozens of pieces later.
+    The body is gathered here and let go at the end: Tornado's own copies of it would stay, in reference
+    cycles, until Python looks for garbage, dozens of pieces later.
     """
 
     def initialize(self) -> None:
