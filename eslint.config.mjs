@@ -21,6 +21,10 @@ export default tseslint.config(
     languageOptions: { globals: globals.browser, sourceType: 'module' }
   },
   {
+    files: ['labextension/*.config.js'],
+    languageOptions: { globals: globals.node, sourceType: 'commonjs' }
+  },
+  {
     files: ['tests/**/*.mjs'],
     languageOptions: { globals: globals.node }
   },

@@ -129,7 +129,7 @@ def running_server(
                 stdin=subprocess.DEVNULL,
                 start_new_session=new_session,
             )
-        url = _await_url(home / "run", process, log_path)
+        url = await_url(home / "run", process, log_path)
         yield Server(url, base_url, store, process, log_path, home)
     finally:
         if process is not None and process.poll() is None:
@@ -217,7 +217,7 @@ def write_dist_info(site: Path) -> None:
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: jupyterlab-jaxprof\nVersion: {version}\n")
 
 
-def _await_url(run: Path, process: subprocess.Popen[bytes], log_path: Path) -> str:
+def await_url(run: Path, process: subprocess.Popen[bytes], log_path: Path) -> str:
     """Wait until the server has written where it listens."""
     deadline = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < deadline:
