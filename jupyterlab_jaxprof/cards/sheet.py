@@ -19,12 +19,23 @@ _CLASSES: dict[State, str] = {"": "", "advice": "jx-partial", "needed": "jx-fail
 
 @dataclass(frozen=True)
 class Fact:
-    """One line: what it is about, what is so, and (where something is amiss) what helps."""
+    """One line: what it is about, what is so, and (where something is amiss) what helps.
+
+    `command` is the part of `remedy`, or what is to be run beside it, that a user copies.
+    """
 
     label: str
     value: str
     state: State = ""
     remedy: str = ""
+    command: str = ""
+
+    def parts(self) -> tuple[str, str, str]:
+        """Give the remedy as what stands before the command, the command, and what stands after it."""
+        if not self.command:
+            return self.remedy, "", ""
+        before, found, after = self.remedy.partition(self.command)
+        return (before.rstrip(), found, after.lstrip(", .")) if found else (before, self.command, "")
 
 
 @dataclass(frozen=True)
@@ -85,23 +96,28 @@ def _lines(fact: Fact, width: int, most: int) -> list[str]:
         break_long_words=False,
         break_on_hyphens=False,
     )
-    if fact.remedy:
-        indent = " " * (width + 4 if label else 4)
+    indent = " " * (width + 4 if label else 4)
+    before, command, after = map(printable, fact.parts())
+    for part in (before, after):
         lines += textwrap.wrap(
-            printable(fact.remedy),
+            part,
             most,
             initial_indent=indent,
             subsequent_indent=indent,
             break_long_words=False,
             break_on_hyphens=False,
         )
+        if command and part is before:
+            lines.append(f"{indent}  {command}")  # in one line, however long: it is there to be copied
     return lines
 
 
 def _html(fact: Fact) -> str:
     mark = {"": "", "advice": "advice", "needed": "needed"}[fact.state]
     chip = f'<span class="jx-status {_CLASSES[fact.state]}">{mark}</span> ' if mark else ""
-    remedy = f'<div class="jx-remedy">{escape(printable(fact.remedy))}</div>' if fact.remedy else ""
+    before, command, after = (escape(printable(part)) for part in fact.parts())
+    code = f" <code>{command}</code> " if command else ""
+    remedy = f'<div class="jx-remedy">{before}{code}{after}</div>' if fact.remedy else ""
     value = f"{chip}<bdi>{escape(printable(fact.value))}</bdi>{remedy}"
     if not fact.label:
         return f'<dd class="jx-wide">{value}</dd>'

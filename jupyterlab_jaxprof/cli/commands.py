@@ -14,7 +14,6 @@ from jupyterlab_jaxprof.cards import plain, units
 from jupyterlab_jaxprof.cards.block_text import lines_of
 from jupyterlab_jaxprof.cards.blocks import Row as TableRow
 from jupyterlab_jaxprof.cards.blocks import Table
-from jupyterlab_jaxprof.reports.doctor import is_sound
 
 from .fail_on import matched, patterns, untold
 from .output import Output
@@ -94,9 +93,12 @@ def _explain(store: Store, asked: Namespace, output: Output) -> bool:
 
 def _doctor(store: Store, asked: Namespace, output: Output) -> bool:
     """Show what is here; True where something needed is missing."""
-    sheet = reports.doctor(store, _devices)
-    output.write(sheet.text(output.paper))
-    return not is_sound(sheet)
+    checked = reports.check_up(store, _devices)
+    if asked.json:
+        output.write_json(checked.to_json())
+    else:
+        output.write(reports.doctor(checked, store).text(output.paper))
+    return not checked.is_sound
 
 
 def _list(store: Store, asked: Namespace, output: Output) -> bool:

@@ -6,6 +6,8 @@ import os
 import re
 import shutil
 import sys
+import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,11 @@ from .versions import XPROF_REQUIREMENT, version_of
 
 _GPU_FIELDS = ("index", "name", "memory.total", "driver_version", "mig.mode.current")
 _CAP_SYS_ADMIN = 1 << 21
+_CUPTI_WHEELS = ("nvidia-cuda-cupti-cu12", "nvidia-cuda-cupti", "nvidia-cuda-cupti-cu13")
+_CUPTI_PLACES = ("usr/local/cuda*/extras/CUPTI/lib64/libcupti.so*", "usr/lib/*-linux-gnu/libcupti.so*")
+_CUDA_LIBRARIES = ("libcupti.so*", "libcudart.so*", "libcublas.so*", "libcudnn.so*")
+_PROFILERS = ("ncu", "nv-nsight-cu-cli", "nv-hostengine")
+_PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 
 
 def _script(name: str) -> str | None:
@@ -95,7 +102,55 @@ def permissions() -> dict[str, Any]:
         "shm_bytes": _shm_bytes(),
         "temporary_directory": temporary,
         "temporary_noexec": _is_noexec(temporary),
+        "temporary_writable": os.access(temporary, os.W_OK | os.X_OK),
+        "temporary_free_bytes": _free_bytes(temporary),
+        "gpu_devices_refused": [
+            path
+            for path in map(str, Path("/dev").glob("nvidia[0-9]*"))
+            if not os.access(path, os.R_OK | os.W_OK)
+        ],
     }
+
+
+def libraries(environ: Mapping[str, str]) -> dict[str, Any]:
+    """Look for CUPTI and for CUDA libraries that would come before JAX's own.
+
+    `wheel`: whether CUPTI came with JAX; `cupti`: where it is at all; `before_wheel`: in LD_LIBRARY_PATH.
+    """
+    wheel = any(version_of(name) for name in _CUPTI_WHEELS)
+    directories = [Path(part) for part in environ.get("LD_LIBRARY_PATH", "").split(os.pathsep) if part]
+    before = [
+        str(path) for place in directories for name in _CUDA_LIBRARIES for path in sorted(place.glob(name))
+    ]
+    system = [str(path) for place in _CUPTI_PLACES for path in Path("/").glob(place)]
+    cupti = [path for path in (*before, *system) if "libcupti" in path]
+    return {"wheel": wheel, "cupti": wheel or bool(cupti), "before_wheel": before}
+
+
+def profilers() -> list[dict[str, Any]]:
+    """Find programs that hold a GPU's counters or clocks: {name, pid}, of any user."""
+    found: list[dict[str, Any]] = []
+    for path in Path("/proc").glob("[0-9]*/comm"):
+        name = _read(str(path)).strip()
+        if name in _PROFILERS:
+            found.append({"name": name, "pid": int(path.parent.name)})
+    return found
+
+
+def proxies(environ: Mapping[str, str]) -> dict[str, Any]:
+    """Name the proxies that are set (addresses may hold passwords), and whether this machine is excepted."""
+    named = {name.lower(): name for name in environ if environ[name].strip()}
+    said = environ.get(named.get("no_proxy", ""), "").lower()
+    excepted = {part.strip().lstrip(".") for part in said.split(",")}
+    return {
+        "set": [named[name] for name in _PROXIES if name in named],
+        "excepts_this_machine": "*" in excepted or {"localhost", "127.0.0.1"} <= excepted,
+    }
+
+
+def clock() -> dict[str, float]:
+    """Give the time, and the time at which this file was installed, in seconds since 1970."""
+    return {"now_s": time.time(), "installed_s": Path(__file__).stat().st_ctime}
 
 
 def _read(path: str) -> str:
@@ -106,8 +161,12 @@ def _read(path: str) -> str:
 
 
 def _shm_bytes() -> int | None:
+    return _free_bytes("/dev/shm")
+
+
+def _free_bytes(directory: str) -> int | None:
     try:
-        status = os.statvfs("/dev/shm")
+        status = os.statvfs(directory)
     except OSError:
         return None
     return status.f_bavail * status.f_frsize

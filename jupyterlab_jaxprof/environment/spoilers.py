@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .problem import problem
+from .problem import Remedy, export, problem
 
 _NSIGHT_VARIABLES = re.compile(r"NSYS_\w+|QUADD_\w+|NVTX_INJECTION64_PATH|CUDA_INJECTION64_PATH")
 _NSIGHT_LIBRARIES = re.compile(r"nsys|nsight|ToolsInjection", re.IGNORECASE)
@@ -18,12 +18,15 @@ def spoilers(environ: Mapping[str, str]) -> Iterator[dict[str, Any]]:
         yield problem(
             "This process runs under NVIDIA Nsight, and the GPU's tracing interface (CUPTI) serves one "
             "profiler a process: a trace may lack the GPU's events, or the Nsight report may.",
-            "Start Jupyter, or the kernel, without nsys to take traces of the GPU.",
+            Remedy("Start Jupyter, or the kernel, without nsys to take traces of the GPU.", "jupyter lab"),
         )
     for flag in quoted_flags(environ.get("XLA_FLAGS", "")):
         yield problem(
             f"XLA_FLAGS sets {flag} to a pair of quotes, which XLA takes as they are: it is not empty.",
-            f"Write '{flag}=' with nothing after the equals sign, before jax is first imported.",
+            Remedy(
+                f"Write '{flag}=' with nothing after the equals sign, before jax is first imported.",
+                export(f"XLA_FLAGS='{flag}='").command,
+            ),
         )
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
+import sys
 from collections.abc import Iterator
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from .problem import pip_install, problem
@@ -21,8 +24,11 @@ DISTRIBUTIONS = (
     "jaxlib",
     "jax-cuda12-plugin",
     "jax-cuda13-plugin",
+    "jax-cuda12-pjrt",
+    "jax-cuda13-pjrt",
     "xprof",
     "tensorboard",
+    "tensorboard-plugin-profile",
     "nvtx",
     "numpy",
     "ipython",
@@ -36,6 +42,7 @@ DISTRIBUTIONS = (
     "psutil",
     "cloudpickle",
 )
+_DIST_INFO = re.compile(r"(.+?)-(\d[^-]*)(?:\.dist-info|(?:-py[\d.]+)?\.egg-info)")
 
 
 def versions() -> dict[str, str | None]:
@@ -85,6 +92,31 @@ def satisfies(version: str, specifiers: str) -> bool:
         if not fits[operator]:
             return False
     return True
+
+
+def distributions_in(site: Path) -> dict[str, list[str]]:
+    """Give the versions of what is installed in a directory of packages, by the names of its files alone."""
+    found: dict[str, list[str]] = {}
+    try:
+        names = os.listdir(site)  # noqa: PTH208 (a large environment has thousands: no object for each)
+    except OSError:
+        return found
+    for name in names:
+        match = _DIST_INFO.fullmatch(name)
+        if match:
+            found.setdefault(re.sub(r"[-_.]+", "-", match.group(1)).lower(), []).append(match.group(2))
+    return found
+
+
+def duplicates() -> dict[str, list[tuple[str, str]]]:
+    """Give (version, directory) of all of DISTRIBUTIONS are there in several versions, the used one first."""
+    places = dict.fromkeys(os.path.realpath(entry) for entry in sys.path if entry)
+    found: dict[str, list[tuple[str, str]]] = {}
+    for place in places:
+        for name, installed in distributions_in(Path(place)).items():
+            found.setdefault(name, []).extend((version, place) for version in installed)
+    several = {name: found[name] for name in DISTRIBUTIONS if name in found}
+    return {name: each for name, each in several.items() if len({version for version, _ in each}) > 1}
 
 
 def conflicts() -> Iterator[dict[str, Any]]:

@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING
 from jupyterlab_jaxprof import environment, reports
 from jupyterlab_jaxprof.captures import Store
 from jupyterlab_jaxprof.cards.sheet import Fact, Section, Sheet
-from jupyterlab_jaxprof.reports.doctor import store_facts
+from jupyterlab_jaxprof.reports.doctor import store_section
 
 from . import jaxprof_install, jaxprof_report, registry
 from .arguments import usage_error
 from .jaxprof_arguments import HELP
+
+_RESTART = environment.Remedy(
+    "Restart the kernel and set it in the first cell, before JAX is imported.", "%env NAME=VALUE"
+)
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -57,7 +61,7 @@ def status(shell: InteractiveShell) -> Sheet:
     version = environment.own_version()
     hint = Fact("", "%jaxprof doctor looks at tools, versions, devices and permissions, and says what helps.")
     sections = [
-        Section("Store", store_facts(Store.default())),
+        store_section(Store.default()),
         Section("Magics", _magic_facts(shell)),
         Section("", [hint]),
     ]
@@ -68,7 +72,18 @@ def doctor(shell: InteractiveShell) -> Sheet:
     """Look at everything that a profile depends on. The first section names what is amiss."""
     from jupyterlab_jaxprof import tracing
 
-    return reports.doctor(Store.default(), tracing.devices, _magic_facts(shell))
+    store = Store.default()
+    checked = reports.check_up(store, tracing.devices, _set_too_late)
+    return reports.doctor(checked, store, _magic_facts(shell))
+
+
+def _set_too_late() -> list[environment.Problem]:
+    """Tell of the variables that JAX read before they were set."""
+    from jupyterlab_jaxprof.timing.variables import VARIABLES
+
+    return [
+        {"check": "set-too-late", **environment.problem(what, _RESTART)} for what in VARIABLES.sentences()
+    ]
 
 
 def _magic_facts(shell: InteractiveShell) -> list[Fact]:

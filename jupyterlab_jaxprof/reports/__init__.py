@@ -8,7 +8,7 @@ from __future__ import annotations
 from . import columns, compared
 from .around import differences
 from .compare import Comparison, compare
-from .doctor import doctor
+from .doctor import CheckUp, check_up, doctor
 from .examine import Examined, devices_of, examine, headline, pattern_ids
 from .find import ReportError, find
 from .importing import DuplicateError, import_path
@@ -18,6 +18,7 @@ from .side_by_side import SideBySide, side_by_side
 from .unseen import not_seen, unseen
 
 __all__ = [
+    "CheckUp",
     "Comparison",
     "DuplicateError",
     "Examined",
@@ -25,6 +26,7 @@ __all__ = [
     "ReportError",
     "SideBySide",
     "as_text",
+    "check_up",
     "columns",
     "compare",
     "compared",

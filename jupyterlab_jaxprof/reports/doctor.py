@@ -2,107 +2,131 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
 from jupyterlab_jaxprof import environment
-from jupyterlab_jaxprof.captures import Page, Store
+from jupyterlab_jaxprof.captures import Store
 from jupyterlab_jaxprof.cards import units
-from jupyterlab_jaxprof.cards.sheet import Fact, Section, Sheet
+from jupyterlab_jaxprof.cards.sheet import Fact, Section, Sheet, State
+from jupyterlab_jaxprof.environment import Check, Problem
+
+from .doctor_store import CHECKS as STORE_CHECKS
+from .doctor_store import store_facts, store_problems
+
+#: What is asked here, beside environment.SUBJECTS.
+CHECKS = (
+    Check("jax-starts", "a JAX that raises an error when it is asked for its devices", lambda found: ()),
+    Check("set-too-late", "variables set after JAX had read them (in a kernel)", lambda found: ()),
+    Check("xprof-starts", "an XProf that can't be imported, as with another protobuf", lambda found: ()),
+    *STORE_CHECKS,
+)
 
 
-def is_sound(sheet: Sheet) -> bool:
-    """Tell whether nothing needed is missing."""
-    return not any(fact.state == "needed" for fact in sheet.facts)
+@dataclass(frozen=True)
+class CheckUp:
+    """What was found: the environment's report, JAX's devices, and all that is amiss, the worst first."""
+
+    found: Mapping[str, Any]
+    devices: list[Fact]
+    problems: list[Problem]
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing needed is missing."""
+        return not any(problem["needed"] for problem in self.problems)
+
+    def to_json(self) -> dict[str, Any]:
+        """Give it as `jaxprof doctor --json` does; `severity` is `needed`, `advice` or `note`."""
+        return {
+            "sound": self.is_sound,
+            "problems": [
+                {
+                    "check": problem["check"],
+                    "severity": _severity(problem),
+                    "what": problem["what"],
+                    "remedy": problem["remedy"],
+                    "command": problem["command"],
+                }
+                for problem in self.problems
+            ],
+            "devices": {fact.label: fact.value for fact in self.devices},
+            **{key: value for key, value in self.found.items() if key != "problems"},
+        }
 
 
-def doctor(
-    store: Store, devices: Callable[[], Sequence[Mapping[str, Any]]], magics: Sequence[Fact] | None = None
-) -> Sheet:
-    """Look at everything that a profile depends on. The first section names what is amiss.
+def check_up(
+    store: Store,
+    devices: Callable[[], Sequence[Mapping[str, Any]]],
+    more: Callable[[], Iterable[Problem]] = tuple,
+) -> CheckUp:
+    """Look at everything that a profile depends on.
 
-    `devices` asks JAX for its devices; `magics` tell which of ours a shell has, if there is one.
+    `devices` asks JAX for its devices; `more` tells what else this process knows to be amiss.
     """
     found = environment.report()
-    listed, device_problem = _device_facts(devices)
-    xprof_problem = environment.xprof_problem()
+    known = [*more()]  # before JAX is asked: it reads its variables then
+    listed, device_problems = _device_facts(devices)
+    xprof = environment.xprof_problem()
     problems = [
-        _problem_fact(problem)
-        for problem in [*found["problems"], *filter(None, [xprof_problem])]
-        if not problem["note"]
+        *found["problems"],
+        *known,
+        *device_problems,
+        *([{"check": "xprof-starts", **xprof}] if xprof else []),
+        *store_problems(store),
     ]
-    problems += device_problem
-    problems.sort(key=lambda fact: fact.state != "needed")
-    stored = store_facts(store)
-    problems = [fact for fact in stored if fact.state] + problems
+    return CheckUp(found, listed, sorted(problems, key=lambda one: (one["note"], not one["needed"])))
+
+
+def doctor(checked: CheckUp, store: Store, magics: Sequence[Fact] | None = None) -> Sheet:
+    """Show what was found. The first section names what is amiss; `magics` tell which of ours a shell has."""
+    found = checked.found
+    problems = [_problem_fact(problem) for problem in checked.problems if not problem["note"]]
+    notes = [_problem_fact(problem) for problem in checked.problems if problem["note"]]
     needed = sum(fact.state == "needed" for fact in problems)
     if needed:
         verdict = f"{units.count(needed, 'thing')} must be mended"
     else:
         verdict = f"ready, with {units.count(len(problems), 'hint')}" if problems else "ready"
-    notes = [
-        Fact("", problem["what"], remedy=problem["remedy"])
-        for problem in found["problems"]
-        if problem["note"]
-    ]
     return Sheet(
         f"jaxprof doctor: {verdict}",
         [
             Section(
                 "What to do", problems or [Fact("", "Nothing: all that is used here is as it should be.")]
             ),
-            Section("Devices", listed + _gpu_facts(found["gpus"])),
+            Section("Devices", checked.devices + _gpu_facts(found["gpus"])),
             Section("Versions", _version_facts(found)),
             Section("Tools", _tool_facts(found["tools"])),
             Section("Permissions", _permission_facts(found["permissions"])),
             Section(
                 "Variables", [Fact(*item) for item in found["variables"].items()] or [Fact("", "none is set")]
             ),
-            Section("Store", [fact for fact in stored if not fact.state]),
+            Section("Store", [fact for fact in store_facts(store) if not fact.state]),
             *([Section("Magics", magics)] if magics is not None else []),
             *([Section("Notes", notes)] if notes else []),
         ],
     )
 
 
-def store_facts(store: Store) -> list[Fact]:
-    """Tell where the store is, how full, and what is amiss with it."""
-    page: Page = store.list(limit=0)
-    limit = page.size_limit_bytes
-    size = units.size(page.size_bytes) + (f" of {units.size(limit)}" if limit else ", no limit is set")
-    set_by = "JAXPROF_DIR" if os.environ.get("JAXPROF_DIR", "").strip() else "Jupyter's data directory"
-    facts = [
-        Fact("path", f"{store.root} ({set_by})"),
-        Fact("captures", f"{page.total:,}"),
-        Fact("size", size),
-    ]
-    if page.over_limit.bytes:
-        number = len(page.over_limit.ids)
-        oldest = f"{units.count(number)} oldest captures" if number > 1 else "oldest capture"
-        facts.append(
-            Fact(
-                "limit",
-                f"The store is {units.size(page.over_limit.bytes)} over its limit.",
-                "advice",
-                f"Nothing is deleted by itself: delete the {oldest} in the sidebar, pin what you want "
-                "to keep, or raise JAXPROF_SIZE_LIMIT.",
-            )
-        )
-    return facts + [
-        Fact("", problem, "advice" if problem == store.limit_problem else "needed")
-        for problem in page.problems
-    ]
+def store_section(store: Store) -> Section:
+    """Tell of the store, and what is amiss with it."""
+    return Section("Store", [*store_facts(store), *map(_problem_fact, store_problems(store))])
 
 
-def _problem_fact(problem: Mapping[str, Any]) -> Fact:
-    return Fact("", problem["what"], "needed" if problem["needed"] else "advice", problem["remedy"])
+def _severity(problem: Problem) -> str:
+    return "note" if problem["note"] else "needed" if problem["needed"] else "advice"
+
+
+def _problem_fact(problem: Problem) -> Fact:
+    state: State = "" if problem["note"] else "needed" if problem["needed"] else "advice"
+    return Fact("", problem["what"], state, problem["remedy"], problem["command"])
 
 
 def _device_facts(
     devices: Callable[[], Sequence[Mapping[str, Any]]],
-) -> tuple[list[Fact], list[Fact]]:
+) -> tuple[list[Fact], list[Problem]]:
     """Ask JAX for its devices, where it is installed; if it does not start, that is a problem."""
     if find_spec("jax") is None:
         return [Fact("JAX", "is not installed in this kernel's environment")], []
@@ -111,7 +135,9 @@ def _device_facts(
     except Exception as error:  # noqa: BLE001 (whatever a broken JAX raises is what the user must read)
         what = f"JAX does not start: {type(error).__name__}: {error}"
         remedy = "Mend what it says; a fresh kernel may be needed, since JAX reads its settings only once."
-        return [Fact("JAX", "does not start")], [Fact("", what, "needed", remedy)]
+        return [Fact("JAX", "does not start")], [
+            {"check": "jax-starts", **environment.problem(what, remedy, needed=True)}
+        ]
     facts = [Fact(f"{device['platform']}:{device['id']}", str(device["kind"])) for device in listed]
     return facts or [Fact("JAX", "has no device")], []
 

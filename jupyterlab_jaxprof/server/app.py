@@ -11,6 +11,7 @@ from jupyter_server.extension.application import ExtensionApp
 from traitlets import Bool, Float, Integer, Unicode
 
 from jupyterlab_jaxprof.captures.store import Store
+from jupyterlab_jaxprof.environment import own_version
 from jupyterlab_jaxprof.server import (
     captures_api,
     compare_api,
@@ -86,6 +87,7 @@ class JaxProfApp(ExtensionApp):
         self.store = Store.default()
         os.environ["JAXPROF_DIR"] = str(self.store.root)
         os.environ["JAXPROF_BASE_URL"] = self.serverapp.base_url
+        os.environ["JAXPROF_SERVER_VERSION"] = own_version()
         self.executor = ThreadPoolExecutor(max_workers=4, thread_name_prefix="jaxprof")
         self.viewers = Viewers(
             ViewerSettings(

@@ -1,4 +1,4 @@
-"""The environment variables that decide how JAX takes a device's memory, and whether they came too late.
+"""The environment variables that JAX reads when it starts its devices, and whether they came too late.
 
 JAX reads them when it starts the devices' backend, at its first use. Set after that they do nothing, and
 nothing says so.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,10 @@ NAMES = (
     "XLA_PYTHON_CLIENT_COLLECTIVE_MEM_SIZE_MB",
     "TF_GPU_ALLOCATOR",
 )
+"""Those that decide how JAX takes a device's memory."""
+
+STARTING = (*NAMES, "XLA_FLAGS", "JAX_PLATFORMS", "CUDA_VISIBLE_DEVICES")
+"""All that have no effect once the devices' backend has started."""
 
 
 class VariableWatch:
@@ -34,27 +38,33 @@ class VariableWatch:
         if str(record.msg).startswith("Initializing backend"):
             self._read = _now()
 
-    def late(self) -> dict[str, tuple[str | None, str | None]]:
-        """Give the variables that were set too late: what JAX has read, and what they are now."""
+    def late(self, names: Sequence[str] = NAMES) -> dict[str, tuple[str | None, str | None]]:
+        """Give those of `names` that were set too late: what JAX has read, and what they are now."""
         before = self.read()
         if before is None:
             return {}
         now = _now()
         return {
-            name: (before.get(name), now.get(name)) for name in NAMES if before.get(name) != now.get(name)
+            name: (before.get(name), now.get(name)) for name in names if before.get(name) != now.get(name)
         }
 
     def problems(self) -> list[str]:
-        """Say so of each variable that was set too late, and what to do."""
-        sentences: list[str] = []
-        for name, (before, now) in self.late().items():
+        """Say so of each variable of memory that was set too late, and what to do."""
+        return [
+            f"{what} Restart the kernel and set it before JAX is imported." for what in self.sentences(NAMES)
+        ]
+
+    def sentences(self, names: Sequence[str] = STARTING) -> list[str]:
+        """Say so of each of `names` that was set too late."""
+        said: list[str] = []
+        for name, (before, now) in self.late(names).items():
             change = f"is set to {now!r} now" if now is not None else "was removed"
             had = "not set" if before is None else repr(before)
-            sentences.append(
+            said.append(
                 f"{name} {change}, but JAX read it when its first operation ran, and it was {had} then: the "
-                "change does nothing. Restart the kernel and set it before JAX is imported."
+                "change does nothing."
             )
-        return sentences
+        return said
 
     def read(self) -> dict[str, str] | None:
         """Give the variables that were set when JAX read them; None when it hasn't yet."""
@@ -64,7 +74,8 @@ class VariableWatch:
 
     def to_dict(self) -> dict[str, Any]:
         """Give the variables that are set, and those set too late, as plain values."""
-        return {"set": _now(), "late": {name: list(values) for name, values in self.late().items()}}
+        now = {name: value for name, value in _now().items() if name in NAMES}
+        return {"set": now, "late": {name: list(values) for name, values in self.late().items()}}
 
 
 def _now() -> dict[str, str]:
@@ -72,7 +83,7 @@ def _now() -> dict[str, str]:
 
 
 def _chosen(environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: environment[name] for name in NAMES if name in environment}
+    return {name: environment[name] for name in STARTING if name in environment}
 
 
 def _at_start_of_process() -> dict[str, str]:
