@@ -71,14 +71,17 @@ def serving(environment: Path, kernel: Path | None, *, notebook: bool) -> Iterat
             yield server
         finally:
             process.terminate()
-            process.wait(30)
+            try:
+                process.wait(60)
+            finally:
+                process.kill()
 
 
 def check(lab: Lab, *, notebook: bool) -> None:
     """Time a cell and trace a cell; look at what comes of them."""
     page = lab.page
     lab.go("notebooks/try.ipynb" if notebook else "lab/tree/try.ipynb")
-    page.locator(".jp-Notebook-cell").nth(1).wait_for()
+    page.locator(".jp-Notebook-cell").nth(1).wait_for(state="attached", timeout=PATIENCE_MS * 4)
     for index, name in enumerate(("timed", "traced")):
         cell = page.locator(".jp-Notebook-cell").nth(index)
         prompt = cell.locator(".jp-InputPrompt")

@@ -1,4 +1,4 @@
-"""Write the list of the doctor's checks into docs/reference/doctor.md: `python scripts/doctor_page.py`."""
+"""Write the list of the doctor's checks into docs/doctor.md: `python scripts/doctor_page.py`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from jupyterlab_jaxprof.environment import SUBJECTS, Check
 from jupyterlab_jaxprof.reports.doctor import CHECKS
 
-PAGE = Path(__file__).parents[1] / "docs/reference/doctor.md"
+PAGE = Path(__file__).parents[1] / "docs/doctor.md"
 BEGIN, END = "<!-- checks: scripts/doctor_page.py writes them -->\n", "<!-- end of checks -->\n"
 
 

@@ -1,11 +1,11 @@
-"""Everything that the doctor looks at, one file a subject; docs/reference/doctor.md lists it."""
+"""Everything that the doctor looks at, one file a subject; docs/doctor.md lists it."""
 
 from __future__ import annotations
 
 from . import gpu, jupyter, nsight, packages, permissions, settings
 from .problem import Check, Found, Problem
 
-#: By the heading that they have in docs/reference/doctor.md.
+#: By the heading that they have in docs/doctor.md.
 SUBJECTS: dict[str, tuple[Check, ...]] = {
     "Packages": packages.CHECKS,
     "Jupyter, and several environments": jupyter.CHECKS,
