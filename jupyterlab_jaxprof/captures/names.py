@@ -17,7 +17,7 @@ _MAX_SLUG_LENGTH = 64
 # Control characters, lone surrogates, line and paragraph separators: none can be shown on one line of text.
 _UNPRINTABLE = frozenset({"Cc", "Cs", "Zl", "Zp"})
 # They turn the order of what follows, and let one name look like another.
-_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def new_id(now: datetime | None = None) -> str:
@@ -74,7 +74,7 @@ def cleaned_name(name: str) -> str:
 
 
 def _fits(character: str) -> bool:
-    return unicodedata.category(character) not in _UNPRINTABLE and character not in _TURNING
+    return unicodedata.category(character) not in _UNPRINTABLE and character not in TURNING
 
 
 def checked_notes(notes: object) -> str:

@@ -19,9 +19,12 @@ from typing import Any, cast
 from . import disk
 from .names import is_id
 from .owner import is_abandoned
+from .record import load
+from .shapes import is_number
 
 PROGRESS_FILE = "progress.json"
 _MAX_BYTES = 64 * 1024
+_NUMBERS = ("pid", "since", "fraction")
 _TYPES: dict[str, type | tuple[type, ...]] = {
     "kind": str,
     "name": str,
@@ -108,10 +111,14 @@ def running(partial: Path) -> list[Running]:
 
 def _read(directory: Path) -> dict[str, Any] | None:
     try:
-        data: Any = json.loads(disk.read_below(directory, PROGRESS_FILE, _MAX_BYTES))
+        data: Any = load(disk.read_below(directory, PROGRESS_FILE, _MAX_BYTES))
     except (OSError, ValueError, RecursionError):
         return None
-    if not isinstance(data, dict) or not all(isinstance(data.get(key), kind) for key, kind in _TYPES.items()):
+    if not isinstance(data, dict) or not data.keys() >= _TYPES.keys():
+        return None
+    if not all(isinstance(data[key], kind) for key, kind in _TYPES.items()):
+        return None
+    if not all(is_number(data[key]) for key in _NUMBERS if data[key] is not None):
         return None
     return cast("dict[str, Any]", data)
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from . import disk
 from .errors import InvalidValue, StoreError, sentence
+from .record import load
 from .sizes import parse_size
 
 SETTINGS_FILE = "settings.json"
@@ -41,7 +42,7 @@ def read_settings(root: Path) -> Settings:
     """Read the settings of the store at `root`. Raises nothing for what is on the disk."""
     path = root / SETTINGS_FILE
     try:
-        data: Any = json.loads(disk.read_below(root, SETTINGS_FILE, LIMIT_BYTES))
+        data: Any = load(disk.read_below(root, SETTINGS_FILE, LIMIT_BYTES))
     except FileNotFoundError:
         return Settings()
     except OSError as error:
@@ -93,7 +94,7 @@ def write_settings(root: Path, changes: Mapping[str, Any]) -> Settings:
 def _kept(path: Path) -> dict[str, Any]:
     """Give all that the file holds, the keys that nobody here knows too; raises StoreError for damage."""
     try:
-        data: Any = json.loads(disk.read_below(path.parent, path.name, LIMIT_BYTES))
+        data: Any = load(disk.read_below(path.parent, path.name, LIMIT_BYTES))
     except FileNotFoundError:
         return {}
     except (ValueError, RecursionError):

@@ -21,8 +21,10 @@ _UNITS = {
 
 def parse_size(text: str) -> int | None:
     """Read a number of bytes such as '5000000000', '5 GB' or '4.5GiB'; None for an empty text or 0."""
-    match = re.fullmatch(r"\s*(?:(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?)?\s*", text, re.ASCII | re.IGNORECASE)
+    match = re.fullmatch(
+        r"\s*(?:(\d{1,24}(?:\.\d{1,24})?)\s*([kmgt]i?)?b?)?\s*", text, re.ASCII | re.IGNORECASE
+    )
     if match is None:
-        raise InvalidValue(f"{text!r} is no size: write bytes, or a number with a unit such as '20 GB'.")
+        raise InvalidValue(f"{text!r:.80} is no size: write bytes, or a number with a unit such as '20 GB'.")
     number, unit = match.groups()
     return int(float(number) * _UNITS[(unit or "").lower()]) or None if number else None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import unicodedata
 
+from jupyterlab_jaxprof.captures.names import TURNING
+
 MAX_SENTENCE = 1000
 MAX_CELL = 160
 
 
 def printable(text: str, most: int = MAX_SENTENCE) -> str:
-    """Put `text` on one line and take out what would command a terminal; cut what would fill a page."""
+    """Put `text` on one line, without what would command a terminal or turn its order; cut a page's worth."""
     shown = "".join(_shown(character) for character in text[: most + 1])
     return shown if len(text) <= most else shown[:most] + "…"
 
@@ -18,4 +20,4 @@ def _shown(character: str) -> str:
     category = unicodedata.category(character)
     if category in ("Zl", "Zp") or character in "\n\r\t":
         return " "
-    return "\ufffd" if category in ("Cc", "Cs") else character
+    return "\ufffd" if category in ("Cc", "Cs") or character in TURNING else character

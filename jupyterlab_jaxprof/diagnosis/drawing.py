@@ -114,22 +114,24 @@ def _gaps(analysis: Analysis) -> list[dict[str, Any]]:
     visible = _VISIBLE_SHARE * analysis.length_ns
     drawn = sorted(found, key=lambda gap: gap[0] - gap[1])[: thresholds.DRAWN_GAPS]
     return [
-        {
-            "start_ms": _ms(start),
-            "end_ms": _ms(end),
-            "device": idle.device.name,
-            "cause": cause_of_gap(analysis, idle, start, end),
-        }
+        {"start_ms": _ms(start), "end_ms": _ms(end), "device": idle.device.name, "cause": cause}
         for start, end, idle in sorted(drawn, key=lambda gap: gap[0])
-        if end - start >= visible
+        if end - start >= visible and (cause := cause_of_gap(analysis, idle, start, end))
     ]
 
 
 def cause_of_gap(analysis: Analysis, idle: IdleTime, start_ns: float, end_ns: float) -> str:
-    """Name the cause that takes most of a gap, with the user's own name for it where there is one."""
+    """Name the cause that takes most of a gap, with the user's own name for it where there is one.
+
+    Empty where it has none: this project's own fence took it all.
+    """
     covered = {
-        cause: float(when.covered(start_ns, end_ns)) for cause, when in idle.by_cause.items() if len(when)
+        cause: taken_ns
+        for cause, when in idle.by_cause.items()
+        if len(when) and (taken_ns := float(when.covered(start_ns, end_ns))) > 0
     }
+    if not covered:
+        return ""
     cause = max(covered, key=lambda one: covered[one])
     host = analysis.hosts[idle.device.process]
     pieces = idle.by_cause[cause].clip(start_ns, end_ns)

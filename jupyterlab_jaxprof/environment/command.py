@@ -64,6 +64,11 @@ def followed(
     return said
 
 
+def is_count(text: str) -> bool:
+    """Tell whether a word that a program printed is a number of things, and no other script's or endless."""
+    return text.isascii() and text.isdecimal() and len(text) < 19
+
+
 def percentage(part: bytes) -> float | None:
     """Give the last percentage in what a program prints, from 0 to 1."""
     found = _PERCENT.findall(part)

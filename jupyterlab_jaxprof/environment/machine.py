@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from . import nsys
-from .command import output_of
+from .command import is_count, output_of
 from .problem import pip_install, problem
 from .versions import XPROF_REQUIREMENT, version_of
 
@@ -82,7 +82,7 @@ def gpus() -> tuple[list[dict[str, Any]] | None, list[dict[str, Any]]]:
         values = [value.strip() for value in line.split(",")]
         if len(values) == len(_GPU_FIELDS):
             index, name, memory, driver, mig = values
-            total = int(memory) * 2**20 if memory.isdigit() else None  # a MIG device may tell '[N/A]'
+            total = int(memory) * 2**20 if is_count(memory) else None  # a MIG device may tell '[N/A]'
             found.append({
                 "index": index, "name": name, "memory_bytes": total, "driver": driver, "mig": mig == "Enabled"
             })  # fmt: skip
@@ -98,7 +98,7 @@ def permissions() -> dict[str, Any]:
     return {
         "gpu_profiling_admin_only": profiling.group(1) == "1" if profiling else None,
         "sys_admin": bool(int(capabilities.group(1), 16) & _CAP_SYS_ADMIN) if capabilities else None,
-        "perf_event_paranoid": int(paranoid) if paranoid.lstrip("-").isdigit() else None,
+        "perf_event_paranoid": int(paranoid) if is_count(paranoid.removeprefix("-")) else None,
         "shm_bytes": _shm_bytes(),
         "temporary_directory": temporary,
         "temporary_noexec": _is_noexec(temporary),

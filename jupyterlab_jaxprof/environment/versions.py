@@ -44,6 +44,9 @@ DISTRIBUTIONS = (
 )
 _DIST_INFO = re.compile(r"(.+?)-(\d[^-]*)(?:\.dist-info|(?:-py[\d.]+)?\.egg-info)")
 
+#: Of a number in what another program prints; Python refuses to read thousands.
+_MOST_DIGITS = 18
+
 
 def versions() -> dict[str, str | None]:
     """Give the installed version of each of DISTRIBUTIONS."""
@@ -66,7 +69,7 @@ def own_version() -> str:
 
 def numbers(version: str) -> tuple[int, ...]:
     """Give the numbers in a version, for comparing: '2026.2.1.210-3763964' is (2026, 2, 1, 210, 3763964)."""
-    return tuple(int(part) for part in re.findall(r"\d+", version))
+    return tuple(int(part[:_MOST_DIGITS]) for part in re.findall(r"\d+", version))
 
 
 def satisfies(version: str, specifiers: str) -> bool:

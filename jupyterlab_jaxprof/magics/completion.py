@@ -183,7 +183,9 @@ def _quoted(text: str, quote: str) -> str:
     if not quote and re.fullmatch(r"[\w.,~+@%/:-]+", text):
         return text
     quote = quote or ("'" if '"' in text else '"')
-    return f"{quote}{text}{quote}"
+    if quote == "'":
+        return "'" + text.replace("'", "'\"'\"'") + "'"  # a shell's words know no other way
+    return '"' + re.sub(r'(["\\])', r"\\\1", text) + '"'
 
 
 def _variables(shell: InteractiveShell) -> dict[str, object]:

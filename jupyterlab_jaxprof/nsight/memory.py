@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from jupyterlab_jaxprof.environment.command import output_of
+from jupyterlab_jaxprof.environment.command import is_count, output_of
 from jupyterlab_jaxprof.timing.memory import device_memory
 from jupyterlab_jaxprof.timing.variables import backend_has_started
 
@@ -68,7 +68,7 @@ def _gpus() -> list[Gpu]:
     found: list[Gpu] = []
     for line in _ask("--query-gpu=index,uuid,memory.total,memory.free"):
         values = [value.strip() for value in line.split(",")]
-        if len(values) == 4 and all(values[number].isdigit() for number in (0, 2, 3)) and int(values[2]):
+        if len(values) == 4 and all(is_count(values[number]) for number in (0, 2, 3)) and int(values[2]):
             found.append(Gpu(int(values[0]), values[1], int(values[2]) * _MIB, int(values[3]) * _MIB))
     return found
 
@@ -91,10 +91,10 @@ def _holders(gpus: list[Gpu]) -> str:
     for gpu in gpus:
         held: list[str] = []
         for parts in others:
-            if len(parts) == 3 and parts[0].strip() == gpu.uuid and parts[1].strip().isdigit():
+            if len(parts) == 3 and parts[0].strip() == gpu.uuid and is_count(parts[1].strip()):
                 pid, used = int(parts[1]), parts[2].strip()
                 who = "this notebook's kernel" if pid == os.getpid() else f"process {pid}"
-                held.append(f"{who} holds {_size(int(used) * _MIB)}" if used.isdigit() else who)
+                held.append(f"{who} holds {_size(int(used) * _MIB)}" if is_count(used) else who)
         sentences.append(
             f"GPU {gpu.index} has {_size(gpu.total_bytes)}, of which {_size(gpu.free_bytes)} were free"
             + (f"; {', '.join(held)}" if held else "")

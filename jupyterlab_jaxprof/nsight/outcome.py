@@ -13,6 +13,7 @@ from pathlib import Path
 
 from jupyterlab_jaxprof.captures import Status
 from jupyterlab_jaxprof.environment.nsys import HOW_TO_GET, Installation
+from jupyterlab_jaxprof.environment.versions import numbers
 from jupyterlab_jaxprof.tracing import Outcome
 
 from .gather import Gathered
@@ -211,7 +212,7 @@ def _no_report(ran: Ran, installation: Installation, work: Path) -> str:
 def nvtx_notices(version: str, installation: Installation) -> list[str]:
     """Say that the ranges of the user's nvtx package (a version, or empty) are lost, where they are."""
     old = bool(installation.version) and installation.version < _NSYS_ANSWERS
-    if not version or not old or _numbers(version) < _NVTX_ASKS:
+    if not version or not old or numbers(version)[:3] < _NVTX_ASKS:
         return []
     return [
         f"The cell's own ranges of the package nvtx ({version}) are not in the report: from 0.2.12 on "
@@ -253,7 +254,3 @@ def _signal(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])

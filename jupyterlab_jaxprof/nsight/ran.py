@@ -9,7 +9,7 @@ from typing import Any
 
 from .progress import Phase
 
-_MOST_SAID = 400
+_MOST_SAID, _LONGEST_SAID = 400, 4000
 _BAR = re.compile(r"\[\d+/\d+\] \[.*%")
 _PHASE_AFTER = {
     "start": Phase.SET_UP,
@@ -91,4 +91,4 @@ class Ran:
         """Take a line that nsys printed; its progress bars say nothing."""
         line = line.rpartition("\r")[2].strip()
         if line and not _BAR.search(line) and len(self.said) < _MOST_SAID:
-            self.said.append(line)
+            self.said.append(line[:_LONGEST_SAID])

@@ -177,8 +177,10 @@ class Session:
 
     def _on_event(self, line: str) -> None:
         try:
-            event: dict[str, Any] = json.loads(line)
-        except ValueError:  # the program was killed while it wrote
+            event: Any = json.loads(line)
+        except (ValueError, RecursionError):  # the program was killed while it wrote
+            return
+        if not isinstance(event, dict) or "event" not in event:  # the cell wrote where it shouldn't
             return
         self._ran.take(event)
         watcher = self._watcher

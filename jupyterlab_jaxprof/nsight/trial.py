@@ -10,6 +10,7 @@ import base64
 import hashlib
 import json
 import marshal
+import math
 import os
 import platform
 import shutil
@@ -164,10 +165,22 @@ class _Quiet:
 
 def _known(path: Path) -> dict[str, Verdict]:
     try:
-        said = json.loads(path.read_bytes())
-        return {key: Verdict(**verdict) for key, verdict in said.items()}
-    except (OSError, ValueError, TypeError, AttributeError):  # none yet, or another version's
+        said: Any = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):  # none yet, or damaged
         return {}
+    verdicts: dict[str, Any] = said if isinstance(said, dict) else {}
+    return {key: Verdict(**verdict) for key, verdict in verdicts.items() if _is_verdict(verdict)}
+
+
+def _is_verdict(value: Any) -> bool:
+    """Tell whether this version wrote it: another's may have other keys, and damage anything."""
+    kinds = {"records": bool, "reports": bool, "reason": str, "tried": float}
+    return (
+        isinstance(value, dict)
+        and value.keys() == kinds.keys()
+        and all(isinstance(value[key], kind) for key, kind in kinds.items())
+        and math.isfinite(value["tried"])
+    )
 
 
 def _keep(path: Path, key: str, verdict: Verdict | None) -> None:

@@ -18,6 +18,8 @@ from typing import Any
 
 import psutil
 
+from jupyterlab_jaxprof.environment.command import is_count
+
 _TIMEOUT_S = 10.0
 #: Several pages that ask at once share one answer of nvidia-smi, which takes a while.
 _FRESH_S = 1.0
@@ -146,7 +148,7 @@ def _ask_gpus() -> Gpus:
     ]
     held: dict[tuple[int, str], int | None] = {}
     for pid, uuid, size in _rows(f"--query-compute-apps={_PROCESSES}", 3) if gpus else ():
-        if pid.isdecimal():
+        if is_count(pid):
             held[int(pid), uuid] = _bytes(size)
     return Gpus(gpus, held)
 
@@ -168,8 +170,8 @@ def _rows(query: str, columns: int) -> list[list[str]]:
 
 
 def _share(text: str) -> float | None:
-    return int(text) / 100 if text.isdecimal() else None
+    return int(text) / 100 if is_count(text) else None
 
 
 def _bytes(text: str) -> int | None:
-    return int(text) * _MIB if text.isdecimal() else None
+    return int(text) * _MIB if is_count(text) else None

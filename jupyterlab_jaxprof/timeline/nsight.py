@@ -15,6 +15,7 @@ import numpy as np
 from jupyterlab_jaxprof.environment.secrets import is_secret
 
 from .build import Texts, columns, empty
+from .figures import read_number, whole_number
 from .model import (
     AllocatorSamples,
     ApiCalls,
@@ -28,7 +29,7 @@ from .model import (
 )
 from .nsight_activity import Activity, Calls, read_activity, read_calls
 from .nsight_counters import read_counters
-from .nsight_database import KNOWN_SCHEMA, Database, whole_number
+from .nsight_database import KNOWN_SCHEMA, Database
 from .nsight_hlo import HloTexts
 from .nsight_host import find_compiles, find_steps, host_ranges, merged
 from .nsight_join import Origins, join, read_nodes
@@ -276,4 +277,5 @@ def _apart(numbers: Integers, process: Integers) -> Integers:
 
 
 def _cuda_version(number: str) -> str:
-    return f"{int(number) // 1000}.{int(number) % 1000 // 10}" if number.isdecimal() else number
+    known = read_number(number)
+    return f"{known // 1000}.{known % 1000 // 10}" if known > 0 else number

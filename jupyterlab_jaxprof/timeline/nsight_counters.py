@@ -7,8 +7,9 @@ import re
 import numpy as np
 
 from .build import Texts, columns
+from .figures import whole_number
 from .model import Counters
-from .nsight_database import Database, whole_number
+from .nsight_database import Database
 
 #: What a name says of its unit: `SMs Active [Throughput %]`, `GPC Clock Frequency [MHz]`. Other counters, as
 #: `[Avg Warps per Cycle]`, tell the same as a share in another way.

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .figures import read_number, whole_number
 from .model import ReadError
 from .nsight_pages import Column, PageFile, Undecodable
 
@@ -39,11 +40,6 @@ _NEVER = 1 << 53
 def timed(start: IntegerColumn, end: IntegerColumn) -> NDArray[np.bool_]:
     """Tell which rows have a beginning and an end after it."""
     return (start > -_NEVER) & (end < _NEVER) & (end >= start)
-
-
-def whole_number(value: object) -> int:
-    """Give a value of a row as an integer; 0 for what is none (NULL, or damage)."""
-    return int(value) if isinstance(value, int | float) and abs(value) < 1 << 63 else 0
 
 
 @dataclass(frozen=True)
@@ -85,7 +81,9 @@ class Database:
         for name in names:
             pattern = re.compile(rf"{name}(?:_V(\d+))?")
             found = [
-                (int(match.group(1) or 1), has) for has in self._tables if (match := pattern.fullmatch(has))
+                (read_number(match.group(1) or "1"), has)
+                for has in self._tables
+                if (match := pattern.fullmatch(has))
             ]
             if found:
                 return max(found)[1]
@@ -155,7 +153,7 @@ class Database:
     def schema(self) -> tuple[int, ...]:
         """Give the version of the layout; empty where the export does not tell."""
         version = self.mapping("META_DATA_EXPORT", "EXPORT_META_DATA").get("EXPORT_SCHEMA_VERSION", "")
-        return tuple(int(part) for part in re.findall(r"\d+", version))
+        return tuple(read_number(part) for part in re.findall(r"\d+", version))
 
     def _find_tables(self) -> dict[str, _Table]:
         found: dict[str, _Table] = {}

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .build import Texts
+from .figures import read_number
 from .model import Numbers
 from .nsight_activity import Activity, Calls
 from .nsight_database import Database, IntegerColumn
@@ -225,7 +226,7 @@ def _described(
         if operation.name.startswith(_GRAPH_OPERATION) and activity.node[row] > 0:
             kernel = all_texts[int(activity.name[row])]
             operation = hlo.of_kernel(in_module, kernel, bool(shared[row])) or operation
-        described.append((in_module, int(program) if program.isdecimal() else -1, operation))
+        described.append((in_module, read_number(program, -1), operation))
     del keys
     return Origins(
         module=texts.numbers(one[0] for one in described)[which],

@@ -16,7 +16,8 @@ from collections.abc import Mapping
 
 from jupyterlab_jaxprof.environment.nsys import PADDING
 
-from .nsight_database import Database, whole_number
+from .figures import read_number, whole_number
+from .nsight_database import Database
 from .nsight_hlo import is_source
 
 _PADDING = re.compile(rf"{PADDING} (\d+)")
@@ -57,7 +58,7 @@ def _source(payload: object, schemas: set[int], strings: Mapping[int, str]) -> s
         return ""
     text = strings.get(source, "")
     if padding := _PADDING.fullmatch(text):
-        text = strings.get(int(padding.group(1)), "")
+        text = strings.get(read_number(padding.group(1)), "")
     return text if is_source(text) else ""
 
 

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from .figures import whole_number
 from .model import Device, Numbers, Thread
 from .nsight_annotations import parse
-from .nsight_database import Database, IntegerColumn, whole_number
+from .nsight_database import Database, IntegerColumn
 
 # A global thread id holds the machine in its upper 16 bits, then 24 bits of process id and 24 of thread id;
 # a global process id is the same with a thread id of 0.

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from . import xplane_device, xplane_hlo, xplane_host
 from .build import C, Texts, by_time, concatenate, empty
+from .figures import read_number, whole_number
 from .model import (
     AllocatorSamples,
     ApiCalls,
@@ -34,9 +35,9 @@ from .model import (
 )
 from .xplane_compiles import with_functions
 from .xplane_format import Plane
-from .xplane_space import Space, whole
+from .xplane_space import Space
 
-_DROPPED = re.compile(r"(\d+)\D{0,40}\bdropped|dropped\D{0,40}?(\d+)", re.IGNORECASE)
+_DROPPED = re.compile(r"(?<!\d)(\d+)\D{0,40}\bdropped|dropped\D{0,40}?(\d+)", re.IGNORECASE)
 
 
 def read_xplane(path: Path) -> Timeline:
@@ -133,13 +134,13 @@ def _without_fences(ops: DeviceOps, fence_calls: list[NDArray[np.int64]], texts:
 
 def _dropped(space: Space) -> int:
     stated = sum(
-        whole(value)
+        max(whole_number(value), 0)
         for plane in space.planes
         for name, value in plane.stats.items()
         if name.startswith("dropped")
     )
     told = [match for message in space.messages for match in _DROPPED.finditer(message)]
-    return stated + sum(int(match[1] or match[2]) for match in told)
+    return stated + sum(read_number(match[1] or match[2]) for match in told)
 
 
 def _versions(metadata: Plane | None) -> dict[str, str]:

@@ -136,6 +136,11 @@ def _walk(events: list[tuple[float, float, int, str]]) -> list[tuple[float, floa
     found: list[tuple[float, float, int, str]] = []
     traces: list[tuple[float, float, int, str]] = []
     calls: list[_Call] = []
+
+    def between(start: float, end: float, phase: Phase, function: str) -> None:
+        if end >= start:  # events that cross, and don't nest, leave nothing between them
+            found.append((start, end, phase, function))
+
     for start, end, role, function in events:
         while calls and start >= calls[-1].end:
             calls.pop()
@@ -146,13 +151,13 @@ def _walk(events: list[tuple[float, float, int, str]]) -> list[tuple[float, floa
                 calls.append(_Call(start, end, function))
         elif role == _RUN:
             if call and call.lowered_at:
-                found.append((call.lowered_at, start, Phase.CACHE_READ, call.function))
+                between(call.lowered_at, start, Phase.CACHE_READ, call.function)
                 call.lowered_at = 0.0
         elif role == Phase.TRACE:
             traces.append((start, end, role, call.function if call else ""))
         else:
             if call and role == Phase.LOWER:
-                found.append((call.since, start, Phase.TRACE, call.function))
+                between(call.since, start, Phase.TRACE, call.function)
             if call:
                 call.since, call.lowered_at = end, end if role == Phase.LOWER else 0.0
             found.append((start, end, role, call.function if call else ""))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .build import Texts, columns, concatenate, empty
+from .figures import read_number, whole_number
 from .model import Collectives, CopyKind, Device, DeviceOps, HostMemory, Numbers, OpKind
 from .xplane_format import Line, Plane
 from .xplane_hlo import Programs
@@ -17,6 +18,8 @@ PLANE = re.compile(r"/device:(?P<platform>\w+):(?P<ordinal>\d+)")
 _STREAM = re.compile(r"Stream #?(\d+)")
 #: A TPU has lines of its own; of them this holds the operations.
 _OPERATIONS_LINE = "XLA Ops"
+#: No device does as much; what tells more is damaged.
+_MOST_TERAFLOPS = 1e9
 _COPY = re.compile(r"Memcpy(\w+?)\b")
 _COPY_KINDS = {
     "H2D": CopyKind.HOST_TO_DEVICE,
@@ -76,28 +79,33 @@ def read_device(
     """Read one device from its plane and those of its lines that are streams."""
     match = PLANE.match(plane.name)
     platform = match["platform"] if match else ""
+    ordinal = read_number(match["ordinal"], plane.number) if match else plane.number
     stats = plane.stats
     device = Device(
         host=host,
         process=0,
-        ordinal=int(match["ordinal"]) if match else plane.number,
-        name=f"{platform} {int(match['ordinal']) if match else plane.number}",
+        ordinal=ordinal,
+        name=f"{platform} {ordinal}",
         model=str(stats.get("gpu_device_name") or stats.get("device_type_string") or ""),
-        memory_bytes=_number(plane, "memory_size"),
-        multiprocessors=_number(plane, "core_count"),
-        peak_bytes_per_s=float(_number(plane, "memory_bandwidth")),
-        peak_flops_per_s=float(stats["peak_teraflops_per_second"]) * 1e12
-        if isinstance(stats.get("peak_teraflops_per_second"), int | float)
-        else 0.0,
+        memory_bytes=_amount(plane, "memory_size"),
+        multiprocessors=_amount(plane, "core_count"),
+        peak_bytes_per_s=float(_amount(plane, "memory_bandwidth")),
+        peak_flops_per_s=_peak_flops(stats.get("peak_teraflops_per_second")),
     )
     parts = [_read_stream(line, texts) for line in lines]
     ops = concatenate(parts) if parts else empty(DeviceOps)
     return DeviceContents(device, _with_origins(ops, texts, programs))
 
 
-def _number(plane: Plane, name: str) -> int:
-    value = plane.stats.get(name, 0)
-    return int(value) if isinstance(value, int | float) else 0
+def _amount(plane: Plane, name: str) -> int:
+    return max(whole_number(plane.stats.get(name)), 0)
+
+
+def _peak_flops(teraflops: object) -> float:
+    """Give floating-point operations a second; 0 where the device tells none that can be."""
+    if isinstance(teraflops, int | float) and 0 < teraflops < _MOST_TERAFLOPS:
+        return teraflops * 1e12
+    return 0.0
 
 
 def _read_stream(line: Line, texts: Texts) -> DeviceOps:
@@ -115,7 +123,7 @@ def _read_stream(line: Line, texts: Texts) -> DeviceOps:
     scope = stats.texts("name", texts)
     return columns(
         DeviceOps,
-        stream=int(match[1]) if match else 0,
+        stream=read_number(match[1]) if match else 0,
         kind=kind,
         name=events.name,
         start_ns=events.start_ns,
@@ -151,7 +159,7 @@ def _details(
         dict(part.split(":", 1) for part in all_texts[number].split() if ":" in part) for number in unique
     ]
     sizes = [one.get("size", one.get("num_bytes", "0")) for one in parsed]
-    size_bytes = np.array([int(size) if size.isdecimal() else 0 for size in sizes], dtype=np.int64)
+    size_bytes = np.array([max(read_number(size), 0) for size in sizes], dtype=np.int64)
     sources, targets = (
         np.array(
             [_MEMORIES.get(one.get(key, "").lower(), HostMemory.UNKNOWN) for one in parsed], dtype=np.int8

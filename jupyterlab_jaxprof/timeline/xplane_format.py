@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .build import Texts
+from .figures import read_number
 from .model import Floats, Integers, Numbers
 from .wire import LENGTH, Buffer, DamagedError, Field, events, field_at, fields, scan
 
@@ -36,8 +37,9 @@ _UNUSED_STATS = re.compile(
 _PLANES_OF_STATS = ("/host:__ScopeRangeCallStack__",)
 #: A line that begins after this many ns goes by the unix clock, and not by the recording's begin: 1990.
 _UNIX_TIME_NS = 631_152_000 * 10**9
-#: As far as this picoseconds fit into 64 bits.
-_EXACT_NS = 1 << 52
+#: As far as these, the sum of a line's begin and an event's offset fits into 64 bits as picoseconds.
+_EXACT_NS, _EXACT_PS = 1 << 52, 1 << 62
+_NO_NUMBER = -(1 << 63)
 _DOUBLE, _UNSIGNED, _SIGNED, _TEXT, _BYTES, _REFERENCE = 2, 3, 4, 5, 6, 7
 
 Value = int | float | str | bytes
@@ -157,9 +159,9 @@ class Stats:
         yield self._event[whole], self._value[whole]
         yield self._event[broken], self._value[broken].view(np.float64)
         for row in rows[kind >= _TEXT]:  # XLA writes some numbers as text
-            text = str(self._read(row))
-            if text.lstrip("-").isdecimal() and len(text) < 19:
-                yield self._event[row : row + 1], np.array([int(text)])
+            number = read_number(str(self._read(row)), _NO_NUMBER)
+            if number != _NO_NUMBER:
+                yield self._event[row : row + 1], np.array([number])
 
     def _read(self, row: np.intp) -> Value:
         kind, value = int(self._kind[row]), int(self._value[row])
@@ -339,7 +341,7 @@ class _EventReader:
         """Give all that was read of a line that begins then."""
         for column in (self._name, self._offset_ps, self._duration_ps):
             column.resize(self._count, refcheck=False)
-        exact = abs(begin_ns) <= _EXACT_NS
+        exact = abs(begin_ns) <= _EXACT_NS and int(self._offset_ps.max(initial=0)) <= _EXACT_PS
         start_ns, duration_ns = self._offset_ps.view(np.float64), self._duration_ps.view(np.float64)
         for row in range(0, self._count, _BLOCK):  # in place
             rows = slice(row, row + _BLOCK)

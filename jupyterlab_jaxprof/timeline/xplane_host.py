@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .build import Texts, columns, unsorted
+from .figures import read_number
 from .intervals import Intervals, union_of
 from .model import AllocatorSamples, ApiCalls, Compiles, Device, HostRanges, Numbers, RangeKind, Steps
 from .xplane_compiles import modules_being_compiled, read_compiles
@@ -220,7 +221,7 @@ class HostReader:
         all_texts = self._texts.all()
         unique, inverse = np.unique(allocators, return_inverse=True)
         matches = [_ALLOCATOR.fullmatch(all_texts[number]) for number in unique]
-        known = [self._device_of.get(int(match[1]), -1) if match else -1 for match in matches]
+        known = [self._device_of.get(read_number(match[1], -1), -1) if match else -1 for match in matches]
         device = np.array(known, dtype=np.int32)[inverse]
         rows, device = candidates[device >= 0], device[device >= 0]
         used, free = stats.integers("bytes_allocated"), stats.integers("bytes_available")

@@ -9,6 +9,7 @@ import numpy as np
 
 from . import xplane_device
 from .build import Texts
+from .figures import whole_number
 from .model import ReadError
 from .wire import LENGTH, Buffer, DamagedError, Field, field_at
 from .xplane_format import Line, Plane, has_unix_times, read_line, read_plane, timestamp_of
@@ -43,7 +44,7 @@ class Space:
         task = self.plane(_TASK)
         times = task.stats if task else {}
         self.began_ns, self.ended_ns = (
-            whole(times.get(f"profile_{name}_time")) for name in ("start", "stop")
+            whole_number(times.get(f"profile_{name}_time")) for name in ("start", "stop")
         )
         """When recording began and ended by the unix clock; 0: not known."""
         self.origin_ns = self.began_ns or self._first_unix_time()
@@ -97,11 +98,6 @@ class Space:
             except DamagedError:
                 continue
         return min(filter(has_unix_times, times), default=0)
-
-
-def whole(value: object) -> int:
-    """Give a stat that should be a number as one; 0 for any other."""
-    return int(value) if isinstance(value, int | float) else 0
 
 
 def _load(path: Path) -> Buffer:

@@ -64,3 +64,14 @@ def test_the_users_size_limit_counts_for_more_than_the_configurations(store: Sto
     assert store.list().size_limit_bytes == 5000
     with pytest.raises(InvalidValue, match="is no size"):
         write_settings(store.root, {"size_limit": "much"})
+
+
+def test_no_number_in_the_settings_breaks_a_list_or_an_answer(store: Store) -> None:
+    store.prepare()
+    path = store.root / SETTINGS_FILE
+    path.write_text('{"size_limit": "' + "9" * 400 + ' GB", "panel": {"width": Infinity, "name": "\\ud800"}}')
+    settings = read_settings(store.root)
+    assert settings.values == {"panel": {"width": None, "name": "\N{REPLACEMENT CHARACTER}" * 3}}
+    assert_sentence(settings.problem, "'size_limit'")
+    assert store.list().size_limit_bytes is None
+    assert write_settings(store.root, {"defaults": {"jaxtime": "-r 3"}}).defaults == {"jaxtime": "-r 3"}

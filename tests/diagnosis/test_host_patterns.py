@@ -342,6 +342,15 @@ class TestWaiting:
         assert all("fence" not in row["name"] for row in diagnosis.summary["tables"]["kernels"])
         assert diagnosis.summary["timeline"]["devices"][0]["ops"] == 24
 
+    def test_idle_time_that_is_all_our_own_fence_s_has_no_cause(self) -> None:
+        scene = Scene()
+        scene.kernel(0, 10)
+        scene.annotation(5, 5_000, "jit_jaxprof_fence")
+        scene.kernel(4_000, 10)
+        summary = diagnose(scene.timeline()).summary
+        assert summary["timeline"]["devices"][0]["idle_ms"] > 3
+        assert summary["timeline"]["drawing"]["gaps"] == []
+
     def test_one_slow_step_is_not_every_step(self) -> None:
         scene = Scene()
         loop(scene, 10, dispatch_us=100, device_us=10_000, wake_us=100)

@@ -158,6 +158,7 @@ def test_a_cancelled_upload_leaves_nothing(server: Server) -> None:
         "message": "a.xplane.pb has not arrived whole."
     }
     assert leftovers(server)
+    assert server.get(f"{API}imports/{one['id']}/0").status_code == 405
     assert server.request("DELETE", f"{API}imports/{one['id']}").status_code == 204
     assert not leftovers(server)
     assert server.get(f"{API}imports/{one['id']}").status_code == 404

@@ -19,7 +19,7 @@ def number(field: int, value: int) -> bytes:
 
 
 def block(field: int, content: bytes | str) -> bytes:
-    content = content.encode() if isinstance(content, str) else content
+    content = content.encode(errors="surrogatepass") if isinstance(content, str) else content
     return varint(field << 3 | 2) + varint(len(content)) + content
 
 

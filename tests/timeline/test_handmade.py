@@ -128,3 +128,24 @@ def test_fields_of_later_versions_are_passed_over(written):
     timeline = written(plane, task())
     assert timeline.ops.start_ns.tolist() == [0.0, 10.0]
     assert timeline.files[0].complete
+
+
+@pytest.mark.parametrize("digits", ["9" * 30, "9" * 5000, "٣"])
+def test_a_number_that_no_recorder_writes_counts_as_none(written, digits):
+    device = Plane(f"/device:GPU:{digits}", {"memory_size": -5, "peak_teraflops_per_second": 1 << 62})
+    copy = {"memcpy_details": f"kind_src:pinned kind_dst:device size:{digits} async:1", "program_id": "--5"}
+    device.line(f"Stream #{digits}(MemcpyH2D)", 0, [device.event("MemcpyH2D", 0, 1000, copy)])
+    timeline = written(device, task(), warnings=[f"{digits} events were dropped"])
+    assert timeline.ops.size_bytes.tolist() == [0]
+    assert timeline.ops.program.tolist() == [-1]
+    assert (timeline.devices[0].memory_bytes, timeline.devices[0].peak_flops_per_s) == (0, 0.0)
+    assert timeline.dropped_events == 0
+
+
+def test_compiling_that_crosses_its_call_takes_no_negative_time(written):
+    host = Plane("/host:CPU")
+    names = [("PjitFunction(f)", 100, 100), ("lower_sharding_computation", 120, 200), ("shard_args", 150, 5)]
+    events = [host.event(name, at * 1_000_000, us * 1_000_000) for name, at, us in names]
+    timeline = written(host.line("python3/7", 0, events), task())
+    assert len(timeline.compiles) >= 2
+    assert (timeline.compiles.duration_ns >= 0).all()

@@ -65,8 +65,9 @@ def _largest(analysis: Analysis) -> list[Range]:
     ]
     gaps.sort(key=lambda gap: gap[0] - gap[1])
     return [
-        Range(start, end, f"{idle.device.name} idle: {cause_of_gap(analysis, idle, start, end)}")
+        Range(start, end, f"{idle.device.name} idle: {cause}")
         for start, end, idle in sorted(gaps[:RANGES], key=lambda gap: gap[0])
+        if (cause := cause_of_gap(analysis, idle, start, end))
     ]
 
 
