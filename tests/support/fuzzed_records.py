@@ -21,7 +21,7 @@ from tests.support.odd_values import byte_changes, changed_json, mutated, odd_ch
 
 
 @cache
-def _bases() -> list[str]:
+def bases() -> list[str]:
     """Give one record of each kind that has everything, as JSON."""
     records = [
         made(),
@@ -44,7 +44,7 @@ def _few(value: Any) -> Any:
 
 
 def _content(base: int, changes: list[Any], damage: list[tuple[int, int, bytes]]) -> bytes:
-    data = json.loads(_bases()[base])
+    data = json.loads(bases()[base])
     for change in changes:
         changed_json(data, copy.deepcopy(change))
     return mutated(json.dumps(data).encode(), damage)
