@@ -4,4 +4,4 @@
 set -euo pipefail
 python=$1
 shift
-JAXPROF_ENDURANCE=full "$python" -m pytest tests/hardening --timeout 0 "$@"
+JAXPROF_ENDURANCE=full "$python" -m pytest tests/hardening --timeout 0 --capture=sys "$@"
