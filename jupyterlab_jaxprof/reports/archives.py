@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import shutil
 import stat
 import zipfile
@@ -19,6 +20,8 @@ _ALWAYS_BYTES = 100_000_000
 _KEPT_FREE_BYTES = 200_000_000
 _COPY_BYTES = 1 << 20
 _UNIX_SYSTEM = 3
+#: All that zipfile raises for damage, and for what it can't read.
+_DAMAGE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, EOFError, ValueError)
 
 
 def is_archive(path: Path) -> bool:
@@ -42,8 +45,7 @@ def unpack(path: Path, directory: Path) -> None:
                 # zipfile gives no more bytes than the entry declares, and checks their sum
                 with archive.open(entry) as source, target.open("xb") as file:
                     shutil.copyfileobj(source, file, _COPY_BYTES)
-    # all that zipfile raises for damage, and for what it can't read
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, ValueError) as error:
+    except _DAMAGE as error:
         raise ReportError(
             f"{path} is no whole zip archive ({error}): it may be cut short. Download or copy it again."
         ) from error

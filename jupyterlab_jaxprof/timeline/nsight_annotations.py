@@ -42,12 +42,18 @@ def parse(text: str) -> XlaName | None:
     return XlaName(match.group(1), fields)
 
 
-_NUMBERED = re.compile(r"(.*?)[\s_\-=:#.,/\[(]*(\d{1,15})[\])]?\s*", re.DOTALL)
+_LAST_NUMBER = re.compile(r"(\d{1,15})[\])]?\s*\Z")
+_SEPARATORS = "_-=:#.,/[("
 
 
 def numbered(text: str) -> tuple[str, int] | None:
     """Split a name that ends with a number: `train_step_3`, `step=3`, `train 3`; None for all others."""
-    match = _NUMBERED.fullmatch(text)
-    if match is None or not match.group(1).strip():
+    match = _LAST_NUMBER.search(text)
+    if match is None:
         return None
-    return match.group(1).strip(), int(match.group(2))
+    # Not by a pattern: on a name of a hundred thousand blanks it would try each beginning with each end.
+    end = match.start()
+    while end and (text[end - 1] in _SEPARATORS or text[end - 1].isspace()):
+        end -= 1
+    name = text[:end].strip()
+    return (name, int(match.group(1))) if name else None

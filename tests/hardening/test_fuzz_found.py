@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,10 @@ from jupyterlab_jaxprof.cards.printable import printable
 from jupyterlab_jaxprof.environment import machine
 from jupyterlab_jaxprof.environment.versions import numbers
 from jupyterlab_jaxprof.nsight import memory, trial
+from jupyterlab_jaxprof.reports import ReportError
+from jupyterlab_jaxprof.reports.archives import unpack
+from jupyterlab_jaxprof.timeline.nsight_annotations import numbered
+from tests.support.fuzzing import bounded
 
 
 @pytest.mark.parametrize(
@@ -47,3 +52,28 @@ def test_numbers_of_other_programs_are_those_that_python_reads(monkeypatch: pyte
     monkeypatch.setattr(machine, "output_of", lambda *_: ("0, H200, ², 575, Enabled", None))
     monkeypatch.setattr(machine.shutil, "which", lambda _: "nvidia-smi")
     assert machine.gpus()[0][0]["memory_bytes"] is None
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_damage_within_an_archive_is_told_however_it_is_packed(tmp_path: Path, method: int) -> None:
+    path, directory = tmp_path / "given.zip", tmp_path / "into"
+    directory.mkdir()
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("a", bytes(range(256)) * 8)
+    whole = path.read_bytes()
+    for place in range(40, 80):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+        with pytest.raises(ReportError, match=r"is no whole zip archive|can't be unpacked"):
+            unpack(path, directory)
+        (directory / "a").unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize("fill", [" ", "_", "1", "1 ", "\n"])
+def test_the_number_of_a_long_name_is_found_at_once(fill: str) -> None:
+    with bounded():
+        assert numbered(fill * 300_000 + "x") is None
+        assert numbered("x" + fill * 300_000 + "7")
+    assert numbered("train_step_3") == ("train_step", 3)
+    assert numbered("step=[12] ") == ("step", 12)
+    assert numbered(" 7") is None
+    assert numbered("x" + "1" * 20) == ("x11111", int("1" * 15))

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from tests.support.endurance import FULL, tries
 
 #: What one input may take. Inputs are below a megabyte, and take milliseconds and a few megabytes.
-MOST_CPU_S = 20.0
+MOST_CPU_S = 5.0
 MOST_GROWTH_BYTES = 256 << 20
 FULL_INPUTS = 100_000
 #: hypothesis keeps a tree of what it has tried: it is begun anew after so many.
