@@ -30,7 +30,7 @@ def figures(long: bool) -> Iterator[Figure]:
     with tempfile.TemporaryDirectory() as directory:
         link = Path(directory, "jupyterlab-jaxprof")
         # this directory alone: the package may be installed in this environment
-        only = f"--LabApp.labextensions_path=['{directory}']"
+        only = f"--LabApp.labextensions_path={directory}"
         with lab_server(only) as server, chromium() as browser:
 
             def start_s(with_us: bool) -> float:
