@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 from ipython_pygments_lexers import IPython3Lexer
@@ -15,9 +16,10 @@ author = "The jupyterlab-jaxprof developers"
 copyright = f"2026, {author}"
 version = release = json.loads((_ROOT / "package.json").read_text("utf-8"))["version"]
 
-extensions = ["myst_parser", "sphinx_copybutton", "sphinx_design"]
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+extensions = ["myst_parser", "recorded", "sphinx_copybutton", "sphinx_design"]
 source_suffix = {".md": "markdown"}
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "recorded"]
 nitpicky = True
 
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
