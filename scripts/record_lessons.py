@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
 from scripts import lessons
@@ -105,17 +106,24 @@ def main() -> int:
     parser.add_argument("pages", nargs="*", metavar="PAGE", help="such as timing; default: all")
     parser.add_argument("--store", type=Path, help="keep the captures in this directory")
     options = parser.parse_args()
+    failed: list[str] = []
     store = options.store.resolve() if options.store else Path(tempfile.mkdtemp(prefix="jaxprof-course-"))
     try:
         for page in lessons.PAGES:
             if not options.pages or page.stem in options.pages:
                 started = time.perf_counter()
-                record(page, options.device, store)
+                try:
+                    record(page, options.device, store)
+                except CellExecutionError as error:  # the other pages may run
+                    failed.append(page.stem)
+                    print(error, file=sys.stderr)
                 print(f"{page.stem}: {time.perf_counter() - started:.1f} s", flush=True)
     finally:
         if not options.store:
             shutil.rmtree(store)
-    return 0
+    if failed:
+        print(f"Not recorded, since a cell failed: {', '.join(failed)}.", file=sys.stderr)
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -33,11 +33,14 @@ from jupyterlab_jaxprof.magics import (
 )
 from jupyterlab_jaxprof.magics.arguments import MagicParser, read, split
 from jupyterlab_jaxprof.magics.comments import without_comment
+from scripts import lessons
 from tests.support.pages import ROOT, Code, code_of, pages, spans_of
 from tests.support.shells import Shell, running_shell
 
 pytestmark = pytest.mark.long
 
+#: Those of the course run as notebooks (test_lessons.py).
+PAGES = [page for page in pages() if ROOT / page not in lessons.PAGES]
 #: Pages whose examples use the program that the reference begins with.
 WITH_PROGRAM = ("docs/reference/", "docs/patterns/", "docs/guides/", "docs/index.md", "README.md")
 PROGRAM = "docs/reference/index.md"
@@ -61,7 +64,7 @@ inputs = jnp.ones((8, 16, 16))
 def cell(x, given):
     return jnp.tanh(x + given), x
 """
-PYTHON = [code for page in pages() for code in code_of(page) if code.language in ("python", "ipython")]
+PYTHON = [code for page in PAGES for code in code_of(page) if code.language in ("python", "ipython")]
 TERMINAL = [
     code
     for page in pages()
