@@ -47,12 +47,7 @@ class Cell:
     """What its recorded outputs are called; empty where none is shown."""
     raises: bool = False
     gpu: bool = False
-    """Runs on a GPU only."""
-
-    @property
-    def tags(self) -> list[str]:
-        """The tags by which nbclient knows what to do with it."""
-        return ["raises-exception"] * self.raises + ["skip-execution"] * self.gpu
+    """Runs on a GPU only: in the notebooks it is shown, so that *Run All* is safe elsewhere."""
 
 
 @dataclass
@@ -87,9 +82,9 @@ def parts(page: Path) -> list[str | Cell]:
     return found
 
 
-def cells(page: Path) -> list[Cell]:
-    """Give a page's cells alone."""
-    return [part for part in parts(page) if isinstance(part, Cell)]
+def cells(page: Path, *, gpu: bool = False) -> list[Cell]:
+    """Give a page's cells alone; with `gpu` those too that need one."""
+    return [part for part in parts(page) if isinstance(part, Cell) and (gpu or not part.gpu)]
 
 
 def notebook_path(page: Path) -> Path:
@@ -97,8 +92,8 @@ def notebook_path(page: Path) -> Path:
     return NOTEBOOKS / f"{page.stem}.ipynb"
 
 
-def notebook(page: Path) -> NotebookNode:
-    """Make a page's notebook, without outputs."""
+def notebook(page: Path, *, gpu: bool = False) -> NotebookNode:
+    """Make a page's notebook, without outputs; with `gpu` the cells that need one are to run too."""
     made: list[NotebookNode] = []
     prose: list[str] = []
 
@@ -112,10 +107,13 @@ def notebook(page: Path) -> NotebookNode:
         if isinstance(part, str):
             prose.append(part)
             continue
+        if part.gpu and not gpu:
+            prose.append(f"```python\n{part.source}\n```")
+            continue
         end_prose()
         cell = nbformat.v4.new_code_cell(part.source)
-        if part.tags:
-            cell.metadata["tags"] = part.tags
+        if part.raises:
+            cell.metadata["tags"] = ["raises-exception"]
         made.append(cell)
     end_prose()
     for number, cell in enumerate(made):  # nbformat's own identifiers are new each time

@@ -43,7 +43,7 @@ f"{_kind}, JAX {jax.__version__}"
 
 def run(page: Path, device: str, store: Path) -> tuple[NotebookNode, str]:
     """Run a page's notebook in a new kernel; give it with its outputs, and what it ran on."""
-    notebook = lessons.notebook(page)
+    notebook = lessons.notebook(page, gpu=device == "gpu")
     described = len(notebook.cells)
     notebook.cells.append(
         NotebookNode(cell_type="code", id="described", metadata={}, source=_DESCRIBE, outputs=[])
@@ -54,7 +54,6 @@ def run(page: Path, device: str, store: Path) -> tuple[NotebookNode, str]:
             kernel_name="python3",
             extra_arguments=["--log-level=ERROR"],
             timeout=600,
-            skip_cells_with_tag="" if device == "gpu" else "skip-execution",
         )
         client.execute(
             env=kernel_environment(directory, JAX_PLATFORMS=_PLATFORM[device], JAXPROF_DIR=str(store)),
@@ -92,8 +91,8 @@ def record(page: Path, device: str, store: Path) -> None:
     ran = [cell for cell in notebook.cells if cell.cell_type == "code"]
     directory = RECORDED / device
     directory.mkdir(parents=True, exist_ok=True)
-    for cell, made in zip(lessons.cells(page), ran, strict=True):
-        if cell.name and not (cell.gpu and device == "cpu"):
+    for cell, made in zip(lessons.cells(page, gpu=device == "gpu"), ran, strict=True):
+        if cell.name:
             text = without_own(shown(made.outputs), store)
             caption = f"Recorded on {where}, {time.strftime('%Y-%m-%d')}."
             (directory / f"{page.stem}-{cell.name}.txt").write_text(f"{caption}\n\n{text}\n", "utf-8")
