@@ -98,7 +98,8 @@ def notebook(page: Path, *, gpu: bool = False) -> NotebookNode:
     prose: list[str] = []
 
     def end_prose() -> None:
-        text = re.sub(r"\n{3,}", "\n\n", "\n".join(prose)).strip()
+        text = re.sub(r"^:{3,}.*$", "", "\n".join(prose), flags=re.MULTILINE)  # what a page folds
+        text = re.sub(r"\n{3,}", "\n\n", text).strip()
         if text:
             made.append(nbformat.v4.new_markdown_cell(_relinked(text, page)))
         prose.clear()

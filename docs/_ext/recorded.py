@@ -51,8 +51,7 @@ class Recorded(SphinxDirective):
                 text.rstrip("\n"),
                 "````",
                 "",
-                "{.recorded-on}",
-                caption,
+                f"[{caption}]{{.recorded-on}}",
                 ":::",
             ]
         )
