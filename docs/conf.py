@@ -52,3 +52,7 @@ copybutton_prompt_is_regexp = True
 
 # cells: Python with magics
 lexers["python"] = IPython3Lexer()
+
+# a file of the repository's root is a page here where it is there
+_of_the_root = {"development/contributing.md": "CONTRIBUTING.md", "development/security.md": "SECURITY.md"}
+exclude_patterns += [page for page, file in _of_the_root.items() if not (_ROOT / file).exists()]
