@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]  # it builds the front end twice
 
 ROOT = Path(__file__).parents[1]
 PACKAGE: dict[str, Any] = json.loads((ROOT / "package.json").read_text())
