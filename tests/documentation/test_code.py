@@ -80,15 +80,7 @@ def is_ours(name: str) -> bool:
 
 def runs(code: Code) -> bool:
     is_nsys = re.match(r"%%(jax)?nsys", code.text) is not None
-    return not ("elsewhere" in code.marks or is_nsys or is_lesson(code.page))
-
-
-@cache
-def is_lesson(page: str) -> bool:
-    """Whether a page shows what its cells gave: those are notebooks too, and run in kernels of their own."""
-    return (
-        re.search(r"^`{3,}\{(recorded|literalinclude)\}", (ROOT / page).read_text("utf-8"), re.M) is not None
-    )
+    return not ("elsewhere" in code.marks or is_nsys)
 
 
 @cache
