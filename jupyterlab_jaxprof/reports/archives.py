@@ -5,6 +5,7 @@ from __future__ import annotations
 import lzma
 import shutil
 import stat
+import struct
 import zipfile
 import zlib
 from pathlib import Path
@@ -21,7 +22,10 @@ _KEPT_FREE_BYTES = 200_000_000
 _COPY_BYTES = 1 << 20
 _UNIX_SYSTEM = 3
 #: All that zipfile raises for damage, and for what it can't read.
-_DAMAGE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, EOFError, ValueError)
+_DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
+    *(NotImplementedError, EOFError, ValueError),
+)
 
 
 def is_archive(path: Path) -> bool:
@@ -37,7 +41,7 @@ def unpack(path: Path, directory: Path) -> None:
     """Unpack the zip into `directory`, which is empty; raises ReportError."""
     try:
         with zipfile.ZipFile(path) as archive:
-            entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+            entries = [entry for entry in archive.infolist() if not entry.filename.endswith("/")]
             _check(path, entries, shutil.disk_usage(directory).free)
             for entry in entries:
                 target = directory / entry.filename

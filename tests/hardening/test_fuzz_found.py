@@ -77,3 +77,11 @@ def test_the_number_of_a_long_name_is_found_at_once(fill: str) -> None:
     assert numbered("step=[12] ") == ("step", 12)
     assert numbered(" 7") is None
     assert numbered("x" + "1" * 20) == ("x11111", int("1" * 15))
+
+
+def test_a_file_without_a_name_in_an_archive_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "into").mkdir()
+    with zipfile.ZipFile(tmp_path / "given.zip", "w") as archive:
+        archive.writestr("", b"x")
+    with pytest.raises(ReportError, match="would not stay in its directory"):
+        unpack(tmp_path / "given.zip", tmp_path / "into")
