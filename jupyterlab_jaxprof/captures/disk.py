@@ -15,6 +15,8 @@ from pathlib import Path
 
 DIRECTORY_MODE = 0o700
 FILE_MODE = 0o600
+#: A capture is some directories deep; Python's own limit is near a thousand.
+_DEEPEST = 64
 _READ_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
@@ -152,7 +154,41 @@ def settle(directory: Path, *, private: bool, without: str = "") -> None:
 
 def remove_tree(directory: Path) -> None:
     """Delete `directory` with all in it; what others delete meanwhile, or nobody can, is passed over."""
-    shutil.rmtree(directory, ignore_errors=True)
+    try:
+        shutil.rmtree(directory, ignore_errors=True)
+    except RecursionError:  # nested deeper than any capture is: made so by somebody
+        with suppress(OSError):
+            _flatten(directory)
+        with suppress(RecursionError):
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+def _flatten(directory: Path) -> None:
+    """Move what is nested deeper than _DEEPEST into `directory` itself, until nothing is."""
+    top = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        while _lift(top, top, 0):
+            continue
+    finally:
+        os.close(top)
+
+
+def _lift(place: int, top: int, depth: int) -> bool:
+    """Move the directories at depth _DEEPEST below `top` into it; tells whether there were any."""
+    lifted = False
+    with os.scandir(place) as entries:
+        names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    for name in names:
+        if depth == _DEEPEST:
+            os.rename(name, secrets.token_hex(8), src_dir_fd=place, dst_dir_fd=top)
+            lifted = True
+            continue
+        inner = os.open(name, _READ_FLAGS | os.O_DIRECTORY, dir_fd=place)
+        try:
+            lifted |= _lift(inner, top, depth + 1)
+        finally:
+            os.close(inner)
+    return lifted
 
 
 def touch_later(directory: Path) -> None:

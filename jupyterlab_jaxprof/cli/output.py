@@ -5,11 +5,13 @@ from __future__ import annotations
 import codecs
 import json
 import os
+import re
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TextIO
 
+from jupyterlab_jaxprof.captures.names import TURNING
 from jupyterlab_jaxprof.cards import PLAIN, Paper, paper_of
 
 #: For encodings without these signs, which LANG=C or an old terminal may have.
@@ -19,6 +21,8 @@ _PLAIN_SIGNS = {
     "─": "-", "–": "-", "…": "~", "µ": "u", "×": "x", "→": "->", "✓": "+", "✗": "x", "’": "'",
 }  # fmt: skip
 _ERRORS = "jaxprof.plain"
+#: What a terminal obeys, or turns the direction of a line with; names from elsewhere may hold it.
+_COMMANDS = re.compile(rf"[\0-\x08\x0b-\x1f\x7f-\x9f{''.join(sorted(TURNING))}]")
 
 
 def _plain(error: UnicodeError) -> tuple[str, int]:
@@ -68,13 +72,14 @@ class Output:
 
     def write_json(self, data: Any) -> None:
         """Write plain values as JSON."""
-        self.write(json.dumps(data, ensure_ascii=not self._is_utf8(), indent=1))
+        text = json.dumps(data, ensure_ascii=not self._is_utf8(), indent=1)
+        self.write(_COMMANDS.sub(lambda found: f"\\u{ord(found.group()):04x}", text))
 
     def complain(self, sentence: str) -> None:
         """Write a sentence to standard error."""
         with suppress(OSError, ValueError):  # then there is nobody to tell
             if self.err is not None:
-                self.err.write(sentence + "\n")
+                self.err.write(_COMMANDS.sub("\ufffd", sentence) + "\n")
                 self.err.flush()
 
     def finish(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+import re
 import shutil
 import stat
 import struct
@@ -20,6 +21,7 @@ _MAX_GROWTH = 200
 _ALWAYS_BYTES = 100_000_000
 _KEPT_FREE_BYTES = 200_000_000
 _COPY_BYTES = 1 << 20
+_DEEPEST = 64
 _UNIX_SYSTEM = 3
 #: All that zipfile raises for damage, and for what it can't read.
 _DAMAGE = (
@@ -64,7 +66,8 @@ def _check(path: Path, entries: list[zipfile.ZipInfo], free_bytes: int) -> None:
     for entry in entries:
         mode = entry.external_attr >> 16 if entry.create_system == _UNIX_SYSTEM else 0
         is_plain = stat.S_IFMT(mode) in (0, stat.S_IFREG)
-        if not is_relative_path(entry.filename) or "\\" in entry.filename or not is_plain:
+        is_inside = is_relative_path(entry.filename) and not re.search(r"\\|^\w:", entry.filename)
+        if not is_inside or not is_plain or entry.filename.count("/") > _DEEPEST:
             raise ReportError(
                 f"{path} holds {entry.filename[:80]!r}, which would not stay in its directory: it is no "
                 "archive of a capture, and nothing of it was unpacked."

@@ -27,6 +27,11 @@ RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
 class DownloadHandler(ApiHandler):
     """What a file and an archive have in common: an attachment, streamed chunk by chunk."""
 
+    @property
+    def content_security_policy(self) -> str:
+        """Should a browser show the file after all, it has no origin and runs nothing."""
+        return f"{super().content_security_policy}; sandbox"
+
     def start_attachment(self, name: str, content_type: str) -> None:
         """Set the headers of a download called `name`."""
         self.content_type = content_type

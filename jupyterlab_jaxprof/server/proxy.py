@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 # Where each viewer is, below base_url.
 PREFIXES = {"xprof": "xprof", "tensorboard": "jaxprof-tensorboard"}
 
+# TensorBoard asks long questions by POST; they change nothing.
+METHODS = {"xprof": ("GET", "HEAD"), "tensorboard": ("GET", "HEAD", "POST")}
+
 # What a viewer's page asks for when the user looks at something. An open tab that nobody touches asks for
 # none of it (TensorBoard's asks for its runs and scalars by itself), so a hub may still end an idle server.
 USED = re.compile(r"/data/plugin/profile/data(_csv)?$")
@@ -47,6 +50,11 @@ class AuthorizedHandler(JupyterHandler):
         user = self.current_user
         if self._finished or not user:  # sent to the login, now or by the method itself
             return
+        refusal = self._refusal()
+        if refusal is not None:
+            self.set_status(refusal[0])
+            self.finish({"message": refusal[1]})
+            return
         app: JaxProfApp = self.settings["jaxprof"]
         process = app.viewers.process(self.viewer)
         action = "execute" if process is not None and process.would_start else "read"
@@ -54,6 +62,21 @@ class AuthorizedHandler(JupyterHandler):
             self.set_status(403)
             done = "read captures" if action == "read" else "start their viewers"
             self.finish({"message": f"This Jupyter server doesn't allow you to {done}."})
+
+    def _refusal(self) -> tuple[int, str] | None:
+        """Say, with a status, why no viewer is to hear of this request: it may start one."""
+        headers = self.request.headers
+        if self.request.method not in METHODS[self.viewer]:
+            return 405, "This address is for reading only."
+        if headers.get("Upgrade", "").lower() == "websocket":
+            return 404, "The viewers have no web sockets."
+        # Proxied addresses need no XSRF token. A page that is opened, or framed, is no request of another's.
+        elsewhere = headers.get("Sec-Fetch-Site") in ("cross-site", "same-site")
+        navigates = headers.get("Sec-Fetch-Mode") == "navigate" and self.request.method != "POST"
+        allowed = "Origin" in headers and JupyterHandler.check_origin(self)
+        if (elsewhere and not navigates and not allowed) or ("Origin" in headers and not allowed):
+            return 403, "A page of another site has asked for this, which this Jupyter server doesn't allow."
+        return None
 
 
 def _routes(viewer: str, prefix: str) -> list[tuple[Any, ...]]:
