@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
 import sys
 from typing import Any
 
@@ -19,6 +18,7 @@ from tornado import web
 from jupyterlab_jaxprof.captures import is_id
 from jupyterlab_jaxprof.captures.history import history
 from jupyterlab_jaxprof.server.handlers import CAPTURE_ID, ApiHandler, Problem
+from jupyterlab_jaxprof.server.viewers.child_environment import viewer_environment
 
 MOST = 12
 _MOST_AT_A_TIME = 2
@@ -97,7 +97,7 @@ class CompareHandler(ApiHandler):
         return out
 
     async def _start(self, ids: list[str]) -> asyncio.subprocess.Process:
-        environment: dict[str, str] = {**os.environ, "JAXPROF_DIR": str(self.store.root)}
+        environment = viewer_environment() | {"JAXPROF_DIR": str(self.store.root)}
         try:
             return await asyncio.create_subprocess_exec(
                 sys.executable,

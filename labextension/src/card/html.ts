@@ -37,7 +37,7 @@ export class HtmlCard {
     } else {
       node.innerHTML = trusted
         ? html
-        : this._sanitizer.sanitize(withoutDrawings(html, this._trans));
+        : this._sanitizer.sanitize(textsOf(html, this._trans));
     }
     const told = document.createElement('p');
     told.className = 'jp-JaxProf-notLive';
@@ -86,9 +86,22 @@ function targetOf(link: HTMLAnchorElement): IXprofTarget | null {
     : { run, tool: tool ?? '' };
 }
 
+/** What loads something. Our cards hold none of it, and the sanitizer lets some pass: a picture tells its host who reads. */
+const LOADING =
+  'img, picture, source, track, video, audio, object, embed, iframe, input, link';
+
 /** A hint in place of each drawing: the sanitizer drops the shapes, and would leave the text of all tooltips. */
-function withoutDrawings(html: string, trans: TranslationBundle): string {
+function textsOf(html: string, trans: TranslationBundle): string {
   const page = new DOMParser().parseFromString(html, 'text/html');
+  for (const element of page.querySelectorAll(LOADING)) {
+    element.remove();
+  }
+  for (const element of page.querySelectorAll('[background], [style]')) {
+    element.removeAttribute('background');
+    if (/[\\(@]/.test(element.getAttribute('style') ?? '')) {
+      element.removeAttribute('style');
+    }
+  }
   for (const drawing of page.querySelectorAll('.jx-drawing, svg')) {
     const hint = page.createElement('p');
     hint.className = 'jx-remark';
