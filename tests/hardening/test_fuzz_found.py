@@ -81,7 +81,9 @@ def test_the_number_of_a_long_name_is_found_at_once(fill: str) -> None:
 
 def test_a_file_without_a_name_in_an_archive_is_refused(tmp_path: Path) -> None:
     (tmp_path / "into").mkdir()
+    entry = zipfile.ZipInfo("x")
+    entry.filename = "\0x"  # which ends at its null for whoever reads it
     with zipfile.ZipFile(tmp_path / "given.zip", "w") as archive:
-        archive.writestr("", b"x")
+        archive.writestr(entry, b"x")
     with pytest.raises(ReportError, match="would not stay in its directory"):
         unpack(tmp_path / "given.zip", tmp_path / "into")
