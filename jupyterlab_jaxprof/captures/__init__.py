@@ -1,7 +1,7 @@
 """The store on disk, and the record of one capture. Standard library and jupyter_core only."""
 
 from .capture import Capture
-from .draft import Draft
+from .draft import Draft, drafts
 from .errors import InvalidValue, StoreError, UnknownCapture, UnreadableCapture
 from .names import is_id, session_slug
 from .page import OverLimit, Page, Row
@@ -32,6 +32,7 @@ __all__ = [
     "UnknownCapture",
     "UnreadableCapture",
     "Workspace",
+    "drafts",
     "is_id",
     "session_slug",
 ]

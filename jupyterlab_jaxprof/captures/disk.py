@@ -17,6 +17,10 @@ DIRECTORY_MODE = 0o700
 FILE_MODE = 0o600
 #: A capture is some directories deep; Python's own limit is near a thousand.
 _DEEPEST = 64
+#: By which a modification time goes on: what any file system can hold, and what the coarse ones can.
+_STEPS_NS = (1_000, 1_000_000_000, 2_000_000_000, 4_000_000_000)
+#: After so long a change of a record is over, on the slowest disk.
+_CLAIM_S = 20.0
 _READ_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
@@ -191,23 +195,37 @@ def _lift(place: int, top: int, depth: int) -> bool:
     return lifted
 
 
-def touch_later(directory: Path) -> None:
-    """Give `directory` a modification time later than the one it has, by a clock finer than the kernel's.
+@contextmanager
+def changing(directory: Path) -> Generator[None]:
+    """Give `directory` a later modification time than it had, once what is done within has changed it.
 
-    Two changes within one tick of the kernel's clock (4 ms) would otherwise leave the same time.
+    The kernel's own time is too coarse to tell two changes apart (4 ms; a second or two on some file systems,
+    which cut off what they can't hold), and goes back where somebody sets the clock.
     """
+    before_ns = _modified_ns(directory)
+    yield
     with suppress(OSError):  # the change itself is made, and has set a time too
-        before = directory.stat().st_mtime_ns
-        now = max(time.time_ns(), before + 1000)
-        os.utime(directory, ns=(now, now))
+        for step_ns in _STEPS_NS:
+            now_ns = max(time.time_ns(), before_ns) + step_ns
+            os.utime(directory, ns=(now_ns, now_ns))
+            if _modified_ns(directory) > before_ns:
+                return
+
+
+def _modified_ns(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 @contextmanager
 def locked(path: Path) -> Generator[None]:
     """Hold an exclusive flock() on the file `path`, made when absent.
 
-    Where the file can't be made (a full disk must not keep anybody from deleting) or the file system has no
-    locks (ENOLCK, ENOTSUP on some network mounts), the work is done without.
+    Where the file system has no locks (ENOLCK, ENOTSUP on some network mounts) a file stands in for it that
+    only one process can make. Where no file can be made (a full disk must not keep anybody from deleting)
+    the work is done without.
     """
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
@@ -215,8 +233,42 @@ def locked(path: Path) -> Generator[None]:
         yield
         return
     try:
-        with suppress(OSError):
+        try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
+        except OSError:
+            with _claimed(path.with_name(f"{path.name}.held")):
+                yield
+        else:
+            yield
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def _claimed(path: Path) -> Generator[None]:
+    """Make the file `path`, which nobody else can make meanwhile, and remove it at the end.
+
+    One that stays as it is for longer than any change takes was left by a process that was killed.
+    """
+    seen: tuple[int, int] | None = None
+    seen_s = time.monotonic()
+    while True:
+        try:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE))
+            break
+        except FileExistsError:
+            with suppress(OSError):
+                status = path.stat()
+                found = (status.st_ino, status.st_mtime_ns)
+                if found != seen:
+                    seen, seen_s = found, time.monotonic()
+                elif time.monotonic() - seen_s > _CLAIM_S:
+                    path.unlink()
+            time.sleep(0.002 + 0.008 * secrets.randbelow(1000) / 1000)
+        except OSError:  # the disk is full
+            yield
+            return
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)

@@ -10,6 +10,7 @@ from io import FileIO
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from weakref import WeakSet
 
 from . import disk
 from .errors import StoreError, sentence
@@ -33,6 +34,15 @@ _ROLES = (
     (".xplane.pb", "xplane"),
     (".nsys-rep", "nsys"),
 )
+
+
+#: Every draft that this process has made and that something still holds.
+_drafts: WeakSet[Draft] = WeakSet()
+
+
+def drafts() -> set[Draft]:
+    """Give the drafts of this process that are being written or were not long ago."""
+    return set(_drafts)
 
 
 def role_of(path: str) -> str:
@@ -67,6 +77,10 @@ class Draft:
         self.kind = kind
         self.name = checked_name(name)
         self.session = session_slug(self.name)
+        self.record: Record | None = None
+        """What it was published as."""
+        self.outlives_cell = False
+        """Whether later cells go on with it, from a magic's start to its stop."""
         self._place = place
         while True:
             self.id = capture_id or new_id()
@@ -78,6 +92,7 @@ class Draft:
                 if capture_id:
                     raise
         self._owner: FileIO | None = take(self.directory, private=self._place.private)
+        _drafts.add(self)
 
     def __enter__(self) -> Self:
         return self
@@ -86,6 +101,11 @@ class Draft:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.discard()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is neither published nor discarded yet."""
+        return self._owner is not None
 
     @property
     def progress_place(self) -> Path | None:
@@ -106,9 +126,16 @@ class Draft:
     def discard(self) -> None:
         """Delete the draft; nothing happens when it is published or discarded already."""
         if self._owner is not None:
-            disk.remove_tree(self.directory)
-            self._owner.close()
-            self._owner = None
+            try:
+                disk.remove_tree(self.directory)
+            finally:  # what an interrupt leaves of it is nobody's, and swept
+                self._owner.close()
+                self._owner = None
+
+    def refusal(self, error: OSError) -> StoreError:
+        """Give the error that tells of a disk which does not take it."""
+        what = f"The capture '{self.name}' can't be written, and nothing of it was kept"
+        return StoreError(sentence(what, self._place.target, error, self._place.elsewhere))
 
     def publish(
         self,
@@ -155,8 +182,7 @@ class Draft:
             )
         except OSError as error:
             self.discard()
-            what = f"The capture '{self.name}' can't be written, and nothing of it was kept"
-            raise StoreError(sentence(what, self._place.target, error, self._place.elsewhere)) from error
+            raise self.refusal(error) from error
 
     def publish_as(self, record: Record) -> Record:
         """Publish the files under an imported capture's record; raises StoreError as `publish` does."""
@@ -167,8 +193,7 @@ class Draft:
             return self._publish(replace(record, id=self.id, files=files, notices=notices, xprof_run=run))
         except OSError as error:
             self.discard()
-            what = f"The capture '{self.name}' can't be written, and nothing of it was kept"
-            raise StoreError(sentence(what, self._place.target, error, self._place.elsewhere)) from error
+            raise self.refusal(error) from error
 
     def _publish(self, record: Record) -> Record:
         """Write `record` and move the draft into place; gives the record as readers will see it."""
@@ -178,15 +203,15 @@ class Draft:
         # Not before the record is there: on a full disk its room would let a damaged capture pass as whole.
         (self.directory / PROGRESS_FILE).unlink(missing_ok=True)
         (self.directory / f".{PROGRESS_FILE}.new").unlink(missing_ok=True)
-        self._move()
+        self._move(record)
         return record
 
-    def _move(self) -> None:
+    def _move(self, record: Record) -> None:
         place = self._place.target / self.id
         self._place.move(self.directory, place)
         # First of all: whatever interrupts now, nothing discards a capture.
         owner, self._owner = self._owner, None
-        self.directory = place
+        self.directory, self.record = place, record
         with suppress(OSError):  # the capture is in place; a stray owner file harms nobody
             (place / OWNER_FILE).unlink()
         if owner is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 
 
@@ -46,7 +47,23 @@ ANOTHER_DIRECTORY = "give --dir another directory"
 def sentence(what: str, path: Path, error: OSError, elsewhere: str = ANOTHER_STORE) -> str:
     """Say that `what` (for example 'The capture can't be written') failed at `path`, why, and what helps."""
     reason = _REASONS.get(error.errno or 0)
+    if error.errno == errno.ENOSPC and _has_room_for_no_file(path):
+        reason = (
+            "the disk takes no more files, though it may have space (its inodes are used up: df -i). Delete "
+            "files (captures, say), or {elsewhere}."
+        )
     if reason is None:
         said = (error.strerror or str(error)).replace("{", "(").replace("}", ")")
         reason = f"the system says '{said}'. Check that disk, or {{elsewhere}}."
     return f"{what} in {path}: {reason.format(elsewhere=elsewhere)}"
+
+
+def _has_room_for_no_file(path: Path) -> bool:
+    """Tell whether the disk of `path`, or of the nearest directory above it, has inodes and none is free."""
+    for place in (path, *path.parents):
+        try:
+            found = os.statvfs(place)
+        except OSError:
+            continue
+        return found.f_files > 0 and found.f_favail == 0
+    return False

@@ -20,10 +20,12 @@ from typing import Any, cast
 
 from . import disk
 from .names import SESSION_PATTERN, is_id
-from .record import MAX_RECORD_BYTES, RECORD_FILE, DamagedRecord, Record, decode, load
+from .record import MAX_RECORD_BYTES, RECORD_FILE, SCHEMA, DamagedRecord, Record, decode, load
 
 # XProf goes on writing its caches after it has made their files: a size is remembered once a directory rests.
 _RESTING_NS = 60_000_000_000
+# Some file systems keep times to two seconds: a record changed twice within them looks the same.
+_COARSEST_NS = 2_500_000_000
 # How long a look holds while the directory is as it was: records that are edited by hand are seen after that.
 _TRUSTED_S = 3.0
 
@@ -33,7 +35,7 @@ class Entry:
     """What the list needs of one capture without reading it again; its row tells whether it is sound."""
 
     id: str
-    stamp: tuple[int, int]
+    stamp: tuple[int, int, int]
     kind: str
     notebook: str
     text: str
@@ -41,6 +43,8 @@ class Entry:
     size_bytes: int
     listed: frozenset[str]
     session_dir: str | None
+    is_settled: bool = False
+    """Whether the record was old enough, when it was read, to have another stamp after its next change."""
     session_stamp: int = -1
     cache_bytes: int = 0
 
@@ -128,17 +132,19 @@ class Index:
 
     def _current(self, base: str, name: str) -> Entry | None:
         place = f"{base}/{name}"  # ten thousand Path objects would cost more than all the rest
-        stamp = (-1, -1)
+        stamp = (-1, -1, -1)
         try:
             status = os.lstat(f"{place}/{RECORD_FILE}")
             if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_RECORD_BYTES:
-                stamp = (status.st_mtime_ns, status.st_size)
+                stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
         except OSError:
             if not Path(place).is_dir():  # deleted meanwhile
                 return None
         entry = self._entries.get(name)
-        if entry is None or entry.stamp != stamp:
+        if entry is None or entry.stamp != stamp or not entry.is_settled:
+            is_settled = abs(time.time_ns() - stamp[0]) > _COARSEST_NS
             entry = _entry(name, stamp, _content(f"{place}/{RECORD_FILE}") if stamp[1] >= 0 else {})
+            entry.is_settled = is_settled
         if entry.session_dir is not None:
             _measure_caches(entry, f"{place}/{entry.session_dir}")
         return entry
@@ -155,7 +161,7 @@ def _content(path: str) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", data) if isinstance(data, dict) else {}
 
 
-def _entry(capture_id: str, stamp: tuple[int, int], data: Mapping[str, Any]) -> Entry:
+def _entry(capture_id: str, stamp: tuple[int, int, int], data: Mapping[str, Any]) -> Entry:
     """Make an entry out of whatever stands in a record: damaged and newer ones are listed too."""
 
     def text(key: str) -> str:
@@ -172,6 +178,9 @@ def _entry(capture_id: str, stamp: tuple[int, int], data: Mapping[str, Any]) -> 
     run = text("xprof_run").partition("/")[2]
     session_dir = f"plugins/profile/{run}" if SESSION_PATTERN.fullmatch(run) else None
     pinned = data.get("pinned", False)
+    schema = data.get("schema", SCHEMA)
+    if not isinstance(schema, int) or (schema > SCHEMA and pinned is not True):
+        pinned = None  # a later version may tell that in another way
     words = [text(key) for key in ("name", "notes", "notebook", "kind", "magic", "cell")]
     return Entry(
         id=capture_id,

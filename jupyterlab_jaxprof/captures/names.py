@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import secrets
+import threading
 import unicodedata
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from .errors import InvalidValue
 
@@ -14,6 +15,10 @@ SESSION_PATTERN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
 MAX_NAME_LENGTH = 200
 MAX_NOTES_LENGTH = 64 * 1024
 _MAX_SLUG_LENGTH = 64
+_SMALL_STEP = timedelta(seconds=5)
+_lock = threading.Lock()
+#: The moment from which on the next identifier is.
+_latest = datetime.fromtimestamp(0, UTC)
 # Control characters, lone surrogates, line and paragraph separators: none can be shown on one line of text.
 _UNPRINTABLE = frozenset({"Cc", "Cs", "Zl", "Zp"})
 # They turn the order of what follows, and let one name look like another.
@@ -22,8 +27,23 @@ TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 def new_id(now: datetime | None = None) -> str:
     """Make an identifier `YYYYMMDD-HHMMSS-mmm-xxxxxx` of the present moment (UTC); names sort by time."""
-    now = now or datetime.now(UTC)
+    now = now or _now()
     return f"{now:%Y%m%d-%H%M%S}-{now.microsecond // 1000:03d}-{secrets.token_hex(3)}"
+
+
+def _now() -> datetime:
+    """Give the present moment, later than before in this process where the clock went back a little.
+
+    So captures stay in the order in which they were taken, those of the same millisecond too. Where the clock
+    was set back by more, the new time is taken for the right one.
+    """
+    global _latest
+    with _lock:
+        now = datetime.now(UTC)
+        if timedelta(0) <= _latest - now < _SMALL_STEP:
+            now = _latest
+        _latest = now + timedelta(milliseconds=1)
+    return now
 
 
 def is_id(text: str) -> bool:

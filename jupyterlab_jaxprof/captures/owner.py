@@ -37,7 +37,7 @@ def own(directory: Path) -> FileIO:
     try:
         with suppress(OSError):  # a file system without locks: then nobody can sweep it either
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        owner.write(f"process {os.getpid()} on {socket.gethostname()}\n".encode())
+        owner.write(_process(os.getpid()))
         os.fsync(descriptor)  # says now, before anything is measured, that the disk is full
         unlocked.rename(path)
     except BaseException:
@@ -85,8 +85,34 @@ def is_abandoned(entry: os.DirEntry[str]) -> bool:
         return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # its owner lives; or a file system without locks, where nobody can tell
+    except BlockingIOError:  # its owner lives
         return False
+    except OSError:  # a file system without locks
+        return _has_ended(os.pread(descriptor, 1000, 0))
     finally:
         os.close(descriptor)
     return True
+
+
+def _process(pid: int) -> bytes:
+    """Give what an owner file says: whose it is, and where that process id means something."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        where = f"{boot} {os.readlink('/proc/self/ns/pid')}"  # noqa: PTH115 (no path: a name in brackets)
+    except OSError:
+        where = "?"
+    return f"process {pid} on {socket.gethostname()} {where}\n".encode()
+
+
+def _has_ended(said: bytes) -> bool:
+    """Tell whether an owner is known to be gone: a process of this machine and container that is no more."""
+    found = re.match(rb"process (\d{1,9}) ", said)
+    if found is None or b"?" in said or said != _process(pid := int(found[1])):
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False

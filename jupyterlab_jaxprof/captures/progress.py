@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -64,6 +65,7 @@ class Progress:
             "host": socket.gethostname(),
             "pid": os.getpid(),
             "since": time.time(),
+            "since_boot": {"boot": _boot(), "at_s": time.monotonic()},
         }
 
     def tell(self, phase: str, fraction: float | None = None) -> None:
@@ -71,10 +73,10 @@ class Progress:
         path = self._directory / PROGRESS_FILE
         temporary = path.with_name(f".{PROGRESS_FILE}.new")
         content = json.dumps(self._about | {"phase": phase, "fraction": fraction})
-        with suppress(OSError):  # also once the draft is published, and its directory gone
+        # What the server watches; an error also once the draft is published, and its directory gone
+        with suppress(OSError), disk.changing(self._directory.parent):
             temporary.write_text(content, "utf-8")
             temporary.replace(path)
-            disk.touch_later(self._directory.parent)  # what the server watches
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ class Running:
     def to_json(self, now_s: float) -> dict[str, Any]:
         """Give it for the browser, whose clock may differ: with the seconds since its beginning."""
         private = ("host", "pid", "since")
-        elapsed_s = max(now_s - float(self.about["since"]), 0.0)
+        elapsed_s = _elapsed_s(self.about, now_s)
         shown = {key: self.about[key] for key in _TYPES if key not in private}
         return {"id": self.id, **shown, "elapsed_s": elapsed_s}
 
@@ -121,6 +123,26 @@ def _read(directory: Path) -> dict[str, Any] | None:
     if not all(is_number(data[key]) for key in _NUMBERS if data[key] is not None):
         return None
     return cast("dict[str, Any]", data)
+
+
+def _elapsed_s(about: Mapping[str, Any], now_s: float) -> float:
+    """Give the seconds since it began: on the same machine by a clock that nobody sets."""
+    since = about.get("since_boot")
+    if isinstance(since, Mapping):
+        at_s = cast("Mapping[str, Any]", since).get("at_s")
+        if cast("Mapping[str, Any]", since).get("boot") == _boot() != "" and isinstance(at_s, (int, float)):
+            return max(time.monotonic() - at_s, 0.0)
+    return max(now_s - float(about["since"]), 0.0)
+
+
+@cache
+def _boot() -> str:
+    """Name this machine since its start, and its clock (a container may have another); empty: unknown."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot} {os.readlink('/proc/self/ns/time')}"  # noqa: PTH115 (no path: a name in brackets)
+    except OSError:
+        return ""
 
 
 def _has_ended(about: Mapping[str, Any]) -> bool:

@@ -14,7 +14,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, cast
 
-from .names import SESSION_PATTERN, is_id
+from .names import SESSION_PATTERN, created_at, is_id
 from .shapes import FINDING, SUMMARY, misfit
 
 SCHEMA = 1
@@ -182,6 +182,8 @@ def _finite(text: str) -> float | None:
 
 
 def _read(cls: type[Record], data: dict[str, Any]) -> Record:
+    if data.get("schema", 0) == 0 and not isinstance(data.get("schema"), bool):
+        data = _from_before_schemas(data)
     schema = data.get("schema")
     if isinstance(schema, bool) or not isinstance(schema, int) or schema < 1:
         raise DamagedRecord(f"Its {RECORD_FILE} has no valid schema number, so the record is damaged.")
@@ -204,6 +206,30 @@ def _read(cls: type[Record], data: dict[str, Any]) -> Record:
     _check_identity(values["id"], values["created"], data.get("xprof_run"))
     _check_shapes(values["summary"], values["findings"])
     return cls(**values, xprof_run=data.get("xprof_run"))
+
+
+def _from_before_schemas(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Give a record without a schema number, or of number 0, as one of number 1; the file stays as it is.
+
+    What such a record does not say is taken from its identifier and its files, and how the run went is not
+    known then. A record that lacks more than that is refused like any other.
+    """
+    newer: dict[str, Any] = {"schema": 1}
+    capture_id, run = data.get("id"), data.get("xprof_run")
+    if isinstance(capture_id, str) and is_id(capture_id):
+        newer["created"] = created_at(capture_id)
+        newer["name"] = run.partition("/")[2] if isinstance(run, str) and "/" in run else capture_id
+    listed = data.get("files")
+    roles = (
+        {item.get("role") for item in listed if isinstance(item, dict)} if isinstance(listed, list) else ()
+    )
+    kinds = [kind for role, kind in (("xplane", "trace"), ("nsys", "nsys")) if role in roles]
+    if kinds:
+        newer["kind"] = kinds[0]
+    if "status" not in data:
+        reason = "An early version of jupyterlab-jaxprof wrote it, and did not say how the run went."
+        newer |= {"status": str(Status.PARTIAL), "reason": reason}
+    return newer | {key: value for key, value in data.items() if key != "schema"}
 
 
 def _typed(data: Mapping[str, Any], key: str, kind: type, default: Any) -> Any:

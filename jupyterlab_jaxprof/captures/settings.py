@@ -55,6 +55,12 @@ def read_settings(root: Path) -> Settings:
         )
     values: dict[str, Any] = dict(data)
     problems: list[str] = []
+    if isinstance(values.get("defaults"), dict):  # one that can't be used costs no other
+        usable = dict(values["defaults"])
+        for magic in _unusable(usable):
+            wrong = _misfit({magic: usable.pop(magic)})
+            problems.append(f"A part of the settings' 'defaults' in {path} counts for nothing. {wrong}")
+        values["defaults"] = usable
     for key, check in CHECKS.items():
         try:
             if key in values:
@@ -80,7 +86,12 @@ def write_settings(root: Path, changes: Mapping[str, Any]) -> Settings:
         disk.make_private(root)
         with disk.locked(root / "lock"):
             kept = _kept(path)
-            content = json.dumps({**kept, **changes}, indent=2, ensure_ascii=False) + "\n"
+            changed = {**kept, **changes}
+            if "defaults" in changes and isinstance(kept.get("defaults"), dict):
+                # of a later version, maybe: whoever changes the others has not seen them
+                unseen = {magic: kept["defaults"][magic] for magic in _unusable(kept["defaults"])}
+                changed["defaults"] = {**unseen, **changes["defaults"]}
+            content = json.dumps(changed, indent=2, ensure_ascii=False) + "\n"
             if len(content.encode()) > LIMIT_BYTES:
                 raise InvalidValue(
                     f"The settings would take more than {LIMIT_BYTES >> 10} KiB: shorten them."
@@ -89,6 +100,19 @@ def write_settings(root: Path, changes: Mapping[str, Any]) -> Settings:
     except OSError as error:
         raise StoreError(sentence("The settings can't be saved", path, error)) from error
     return read_settings(root)
+
+
+def _unusable(defaults: Mapping[str, Any]) -> list[str]:
+    """Give the magics whose default options can't be used here."""
+    return [magic for magic, options in defaults.items() if _misfit({magic: options}) is not None]
+
+
+def _misfit(defaults: Mapping[str, Any]) -> InvalidValue | None:
+    try:
+        _check_defaults(defaults)
+    except InvalidValue as error:
+        return error
+    return None
 
 
 def _kept(path: Path) -> dict[str, Any]:

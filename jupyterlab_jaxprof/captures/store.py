@@ -10,6 +10,7 @@ import errno
 import os
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -35,6 +36,8 @@ from .sizes import parse_size
 from .workspace import Workspace
 
 _NEARLY_FULL_BYTES = 1024 * 1024
+#: A trace is written as a dozen files and directories.
+_NEARLY_FULL_FILES = 16
 
 
 class Store:
@@ -53,11 +56,7 @@ class Store:
     def default(cls) -> Store:
         """Give this process's store: JAXPROF_DIR, else Jupyter's data directory; limit JAXPROF_SIZE_LIMIT."""
         root = os.environ.get("JAXPROF_DIR", "").strip()
-        if not root:
-            from jupyter_core.paths import jupyter_data_dir
-
-            root = str(Path(jupyter_data_dir(), "jaxprof"))
-        store = cls(root)
+        store = cls(_anchored(root) if root else _in_data_dir())
         try:
             store.size_limit_bytes = parse_size(os.environ.get("JAXPROF_SIZE_LIMIT", ""))
         except InvalidValue as error:
@@ -140,11 +139,10 @@ class Store:
             changes["pinned"] = pinned
         directory = self.directory(capture_id)
         try:
-            with disk.locked(self._lock_path):
+            with disk.locked(self._lock_path), disk.changing(self.captures_dir):
                 data = self._read(capture_id)[1] | changes
                 record = Record.from_json(data)
                 disk.write_atomically(directory / RECORD_FILE, encode(data))
-                disk.touch_later(self.captures_dir)
         except FileNotFoundError:
             raise _unknown(capture_id) from None
         except OSError as error:
@@ -157,9 +155,8 @@ class Store:
         trash = self._partial_dir / f"trash-{capture_id}-{os.urandom(4).hex()}"
         try:
             disk.make_private(self._partial_dir)
-            with disk.locked(self._lock_path):
+            with disk.locked(self._lock_path), disk.changing(self.captures_dir):
                 directory.rename(trash)
-                disk.touch_later(self.captures_dir)
         except FileNotFoundError:
             raise _unknown(capture_id) from None
         except OSError as error:
@@ -167,9 +164,8 @@ class Store:
         disk.remove_tree(trash)
 
     def _publish(self, source: Path, place: Path) -> None:
-        with disk.locked(self._lock_path):
+        with disk.locked(self._lock_path), disk.changing(self.captures_dir):
             source.rename(place)
-            disk.touch_later(self.captures_dir)
 
     # Reading
 
@@ -301,6 +297,8 @@ class Store:
             free = os.statvfs(place)
             if free.f_blocks and free.f_bavail * free.f_frsize < _NEARLY_FULL_BYTES:
                 raise OSError(errno.ENOSPC, "full")
+            if free.f_files and free.f_favail < _NEARLY_FULL_FILES:
+                raise OSError(errno.ENOSPC, "full of files")
         except OSError as error:
             return sentence("No capture can be written", self.root, error)
         return None
@@ -336,6 +334,28 @@ class Store:
         """Give the limit that the user's settings have, else the configuration's."""
         limit = read_settings(self.root).values.get("size_limit")
         return parse_size(limit) if limit else self.size_limit_bytes
+
+
+@cache
+def _anchored(root: str) -> Path:
+    """Make JAXPROF_DIR absolute once in a process: a notebook that changes its directory keeps its store."""
+    return _absolute(root)
+
+
+def _in_data_dir() -> Path:
+    """Give the place in Jupyter's data directory. Without a home directory there is none: StoreError."""
+    from jupyter_core.paths import jupyter_data_dir
+
+    try:
+        place = Path(jupyter_data_dir(), "jaxprof")
+    except RuntimeError:  # neither HOME nor an entry of this user in the system's list
+        place = Path("~")
+    if not place.is_absolute():
+        raise StoreError(
+            "There is no place for captures: this user has no home directory (HOME is not set). Set "
+            "JAXPROF_DIR to a directory for them, and restart Jupyter."
+        )
+    return place
 
 
 def _absolute(path: str | Path) -> Path:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 class Display:
     """One output area: a notebook's is updated in place, a terminal gets one line and then the card."""
 
+    told = 0
+    """How many cards were shown in this process, and troubles told."""
+
     def __init__(self, shell: InteractiveShell, *, show_card: bool) -> None:
         self._shell = shell
         self._in_notebook = getattr(shell, "kernel", None) is not None
@@ -62,6 +65,7 @@ class Display:
         """Show the capture; with --no-card only what went wrong."""
         if self._show_card:
             self.show(cards.bundle(record, directory=directory, in_store=in_store, paper=self.paper))
+            Display.told += 1
             return
         if self._handle is not None:
             self.show({"text/plain": f"The {record.kind} '{record.name}' is written."})
@@ -74,6 +78,7 @@ class Display:
             self.show({"text/plain": sentence})
         else:
             sys.stderr.write(sentence + "\n")
+        Display.told += 1
 
     def replace(self, sentence: str) -> None:
         """Put a sentence in place of what a notebook shows; a terminal has scrolled on."""

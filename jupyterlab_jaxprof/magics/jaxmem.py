@@ -15,6 +15,7 @@ from jupyterlab_jaxprof.environment import own_version
 from jupyterlab_jaxprof.timing.memory import MemoryReport, process_bytes, report_now
 from jupyterlab_jaxprof.timing.repeats import repeating
 from jupyterlab_jaxprof.timing.variables import backend_has_started
+from jupyterlab_jaxprof.tracing.interrupts import HeldInterrupts
 
 from .arguments import asks_for_help, usage_error
 from .defaults import Given, with_defaults
@@ -60,7 +61,11 @@ def _snapshot(shell: InteractiveShell, given: Given[Arguments]) -> None:
         if draft is None:  # in a repeat of a measurement, which keeps the first run's
             return
         summary = summary_of(report, process_bytes())
-        publish(draft, display, f"{MAGIC} {given.line}".strip(), summary, given.notices + notices_of(report))
+        notices = given.notices + notices_of(report)
+        with HeldInterrupts() as held:
+            publish(draft, display, f"{MAGIC} {given.line}".strip(), summary, notices)
+    if held.count:
+        raise KeyboardInterrupt
 
 
 def begin(shell: InteractiveShell, arguments: Arguments) -> Draft:

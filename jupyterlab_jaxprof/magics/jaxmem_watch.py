@@ -219,13 +219,15 @@ def start(shell: InteractiveShell, given: Given[Arguments]) -> None:
     with HeldInterrupts() as held:
         watch = Watch(shell, begin(shell, given.arguments), given)
         watch.start()
+        if held.count:
+            watch.finish(
+                Display(shell, show_card=False), status=Status.INTERRUPTED, reason="Interrupted at once."
+            )
+        else:
+            watch.say()
+            watch.draft.outlives_cell = True
     if held.count:
-        Watch.running = None
-        watch.finish(
-            Display(shell, show_card=False), status=Status.INTERRUPTED, reason="Interrupted at once."
-        )
         raise KeyboardInterrupt
-    watch.say()
 
 
 def _first_line(code: str) -> str:

@@ -20,6 +20,7 @@ from jupyterlab_jaxprof.nsight.in_kernel import Recording, RecordingError
 from jupyterlab_jaxprof.nsight.launched import Launch
 from jupyterlab_jaxprof.timing.variables import backend_has_started
 from jupyterlab_jaxprof.tracing import Outcome, Source
+from jupyterlab_jaxprof.tracing.interrupts import HeldInterrupts
 
 from .arguments import usage_error
 from .defaults import with_defaults
@@ -184,13 +185,15 @@ def start(shell: InteractiveShell, line: str) -> None:
         magic = f"{START} {given.line}".strip()
         display.follow(recording.draft, f"Recording until {STOP}", magic=magic, interruptible=False)
         recording.start(metrics=arguments.wishes.gpu_metrics, sample=arguments.wishes.sample)
-    _Session.open = _Session(shell, recording, arguments, given.line, notices)
-    atexit.register(recording.abandon)
-    if recording.interrupted:
-        _Session.open.close()
-        recording.cancel()
-        raise KeyboardInterrupt
-    sys.stdout.write(f"Recording '{recording.name}' until {STOP}.\n")
+    with HeldInterrupts():
+        _Session.open = _Session(shell, recording, arguments, given.line, notices)
+        atexit.register(recording.abandon)
+        if recording.interrupted:
+            _Session.open.close()
+            recording.cancel()
+            raise KeyboardInterrupt
+        recording.draft.outlives_cell = True
+        sys.stdout.write(f"Recording '{recording.name}' until {STOP}.\n")
 
 
 def stop(shell: InteractiveShell, line: str) -> None:
@@ -241,9 +244,8 @@ def status() -> str:
     """Say whether this kernel can be recorded, and whether it is; empty in a kernel that never could."""
     running = Recording.running
     if running is not None:
-        seconds = time.time() - running.started_s
-        since = time.strftime("%H:%M:%S", time.localtime(running.started_s))
-        return f"'{running.name}' is being recorded since {since} ({seconds:.0f} s), until {running.until}.\n"
+        seconds = time.monotonic() - running.started_s
+        return f"'{running.name}' has been recorded for {seconds:.0f} s, and is until {running.until}.\n"
     launch = launched.launch()
     if launch is not None:
         return (

@@ -73,6 +73,9 @@ async def cell_magic(shell: InteractiveShell, line: str, body: str) -> object:
         except KeyboardInterrupt:  # between two steps
             trace.interrupted = True
         _judge(outcome, runs, arguments, body)
+        if trace.interrupted and arguments.steps is not None and len(runs) < arguments.steps:
+            told = f"Interrupted after {len(runs)} of {arguments.steps} steps; the trace ends there."
+            outcome.worsen(Status.INTERRUPTED, told)
         return _conclude(shell, trace, outcome, arguments, display, cell=cell, run=runs[-1] if runs else None)
     finally:
         if Trace.running is trace:  # an interrupt between the lines above
@@ -151,15 +154,16 @@ def _conclude(
 ) -> object:
     """Write the capture and show it, then give the cell's value or raise its error."""
     __tracebackhide__ = True
-    try:
-        source = Source(notebook_name(), cell.magic, cell.body, cell.place.told)
-        record = trace.finish(outcome, source, say=display.say)
-        _present(shell, record, trace.draft, arguments, display)
-    except StoreError as error:  # the cell's value or error counts for more
-        display.complain(str(error))
+    with HeldInterrupts() as held:
+        try:
+            source = Source(notebook_name(), cell.magic, cell.body, cell.place.told)
+            record = trace.finish(outcome, source, say=display.say)
+            _present(shell, record, trace.draft, arguments, display)
+        except StoreError as error:  # the cell's value or error counts for more
+            display.complain(str(error))
     if run is not None and run.error is not None:
         return run.result()
-    if trace.interrupted or run is None:
+    if held.count or trace.interrupted or run is None:
         raise KeyboardInterrupt
     return run.result()
 
@@ -186,7 +190,7 @@ def _tell_status() -> None:
     if trace is None:
         sys.stdout.write("No trace is running. %%jaxtrace above a cell traces it; %jaxtrace? tells more.\n")
         return
-    seconds = time.time() - trace.started_s
+    seconds = time.monotonic() - trace.started_s
     sys.stdout.write(
         f"The trace '{trace.name}' has been running for {seconds:.0f} s; it runs until {trace.until}.\n"
     )
@@ -242,14 +246,15 @@ def _start(shell: InteractiveShell, line: str) -> None:
         magic = f"%jaxtrace start {given.line}".strip()
         display.follow(trace.draft, "Tracing until %jaxtrace stop", magic=magic, interruptible=False)
         trace.start()
+        if held.count or trace.interrupted:
+            trace.abandon()
+            raise KeyboardInterrupt
         _Session.open = _Session(shell, trace, arguments, given.line, notices)
         atexit.register(_Session.open.at_exit)
-    if held.count or trace.interrupted:
-        atexit.unregister(_Session.open.at_exit)
-        _Session.open = None
-        trace.abandon()
+        trace.draft.outlives_cell = True
+        sys.stdout.write(f"Tracing '{trace.name}' until %jaxtrace stop.\n")
+    if held.count:  # too late for this one
         raise KeyboardInterrupt
-    sys.stdout.write(f"Tracing '{trace.name}' until %jaxtrace stop.\n")
 
 
 def _stop(shell: InteractiveShell, line: str) -> None:
@@ -284,13 +289,14 @@ def _stop(shell: InteractiveShell, line: str) -> None:
             status, f"Work that was enqueued before %jaxtrace stop ended with {type(raised).__name__}."
         )
     outcome.wall_ms = (done_ns - session.started_ns) / 1e6
-    try:
-        _present(shell, session.finish(outcome, display), session.trace.draft, arguments, display)
-    except StoreError as store_error:
-        display.complain(str(store_error))
+    with HeldInterrupts() as held:
+        try:
+            _present(shell, session.finish(outcome, display), session.trace.draft, arguments, display)
+        except StoreError as store_error:
+            display.complain(str(store_error))
     if error is not None:
         raise error
-    if session.trace.interrupted:
+    if held.count or session.trace.interrupted:
         raise KeyboardInterrupt
 
 
@@ -312,8 +318,9 @@ def _remote_only(shell: InteractiveShell, line: str) -> None:
     magic = f"%jaxtrace {given.line}".strip()
     with _sentences("%jaxtrace"), _start_remote(shell, arguments, magic, display) as remote:
         record = remote.finish(outcome, Source(notebook_name(), magic), say=display.say)
-    _present(shell, record, remote.draft, arguments, display)
-    if outcome.status is Status.INTERRUPTED:
+    with HeldInterrupts() as held:
+        _present(shell, record, remote.draft, arguments, display)
+    if held.count or outcome.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
 
 

@@ -11,6 +11,7 @@ imported. A magic's own module is imported at its first use. It offers
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
@@ -97,7 +98,8 @@ class LineMagic(BoundMagic):
     def __call__(self, line: str) -> object:
         """Run the magic; IPython calls this."""
         __tracebackhide__ = True
-        return self._module().line_magic(self._shell, without_comment(line))
+        with _guard(f"%{self.__name__}"):
+            return self._module().line_magic(self._shell, without_comment(line))
 
 
 class CellMagic(BoundMagic):
@@ -108,10 +110,15 @@ class CellMagic(BoundMagic):
         __tracebackhide__ = True
         from jupyterlab_jaxprof.cell import drive, drive_on_loop, needs_await
 
-        coroutine = self._module().cell_magic(self._shell, without_comment(line), cell)
-        if needs_await(self._shell, cell):
-            return drive_on_loop(self._shell, coroutine, f"%%{self.__name__}")
-        return drive(coroutine)
+        name = f"%%{self.__name__}"
+        with _guard(name):
+            coroutine = self._module().cell_magic(self._shell, without_comment(line), cell)
+            try:
+                if needs_await(self._shell, cell):
+                    return drive_on_loop(self._shell, coroutine, name)
+                return drive(coroutine)
+            finally:
+                coroutine.close()  # an interrupt may have come before it began
 
     async def awaited(self, name: str, line: str, cell: str) -> object:
         """Run the magic within the cell's own coroutine; the input transformer writes calls of this.
@@ -119,7 +126,15 @@ class CellMagic(BoundMagic):
         `name` only lets the call have the same three strings as IPython's own `run_cell_magic`.
         """
         __tracebackhide__ = True
-        return await self._module().cell_magic(self._shell, without_comment(line), cell)
+        with _guard(f"%%{self.__name__}"):
+            return await self._module().cell_magic(self._shell, without_comment(line), cell)
+
+
+def _guard(magic: str) -> AbstractContextManager[object]:
+    """Import what a kernel needs with the first magic, not at its start."""
+    from jupyterlab_jaxprof.magics.guard import Guard
+
+    return Guard(magic)
 
 
 class MisplacedMagic(BoundMagic):

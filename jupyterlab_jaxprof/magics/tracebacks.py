@@ -33,6 +33,8 @@ class TracebackCleaner:
         value: BaseException | None = exc_tuple[1] if exc_tuple else sys.exc_info()[1]
         if self._active and value is not None:
             BaseException.with_traceback(value, without_our_frames(self._shell, value))
+            if isinstance(value, KeyboardInterrupt) and _is_within_ours(value.__context__):
+                value.__suppress_context__ = True  # what we were dealing with when it came
             shown = _without_our_text(value)
             if exc_tuple or shown is not value:
                 exc_tuple = (type(shown), shown, value.__traceback__)
@@ -99,6 +101,12 @@ def _entries(traceback: TracebackType | None) -> list[TracebackType]:
         entries.append(traceback)
         traceback = traceback.tb_next
     return entries
+
+
+def _is_within_ours(error: BaseException | None) -> bool:
+    return error is not None and any(
+        _file(each).startswith(_PACKAGE) for each in _entries(error.__traceback__)
+    )
 
 
 def _is_cell(shell: InteractiveShell, entry: TracebackType) -> bool:

@@ -66,7 +66,7 @@ class Recording:
         self.draft = draft
         self._keep_env = keep_env
         self.until = until
-        self.started_s = time.time()
+        self.started_s = time.monotonic()
         self.interrupted = False
         """Whether a Ctrl-C was held back while it was started or written."""
         self._launch = launch
@@ -96,11 +96,11 @@ class Recording:
             with HeldInterrupts() as held:
                 self._start(metrics=metrics, sample=sample)
                 self.interrupted = held.count > 0
+                self.started_s = time.monotonic()
+                Recording.running = self
         except BaseException:
             self.draft.discard()
             raise
-        self.started_s = time.time()
-        Recording.running = self
 
     def _start(self, *, metrics: bool, sample: bool) -> None:
         self._check_session()
@@ -135,6 +135,8 @@ class Recording:
             Recording.running = None
             try:
                 record = self._finish(outcome, source, say, held)
+            except OSError as error:
+                raise self.draft.refusal(error) from error
             finally:
                 self.draft.discard()  # nothing happens to what is published
             self.interrupted |= held.count > 0

@@ -41,6 +41,12 @@ START_S, STOP_S = 60.0, 30.0
 #: A failure counts for so long: what hinders nsys (a permission, another profiler) may go away.
 FAILED_S = 3600.0
 _MOST_KEPT = 100
+_VERDICT: Mapping[str, type | tuple[type, ...]] = {
+    "records": bool,
+    "reports": bool,
+    "reason": str,
+    "tried": (int, float),
+}
 #: Whether the system lets anyone sample the CPU hangs on it.
 _PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 _SPEC: Mapping[str, Any] = {
@@ -82,7 +88,8 @@ def tried(
     """
     path, key = store_root / FILE, _key(installation, wishes)
     known = _known(path).get(key)
-    if known is not None and not anew and (known.records or time.time() - known.tried < FAILED_S):
+    # a moment that is yet to come is of a clock that was set since
+    if known is not None and not anew and (known.records or 0 <= time.time() - known.tried < FAILED_S):
         return known
     version = installation.version_text or installation.path
     failure = failure_of(installation)
@@ -163,33 +170,45 @@ class _Quiet:
         """Take nothing, as above."""
 
 
-def _known(path: Path) -> dict[str, Verdict]:
+def _said(path: Path) -> dict[str, Any]:
+    """Give all that the file says, what other versions have written there too."""
     try:
-        said: Any = json.loads(path.read_bytes())
+        said = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):  # none yet, or damaged
         return {}
-    verdicts: dict[str, Any] = said if isinstance(said, dict) else {}
-    return {key: Verdict(**verdict) for key, verdict in verdicts.items() if _is_verdict(verdict)}
+    return said if isinstance(said, dict) else {}
 
 
-def _is_verdict(value: Any) -> bool:
-    """Tell whether this version wrote it: another's may have other keys, and damage anything."""
-    kinds = {"records": bool, "reports": bool, "reason": str, "tried": float}
-    return (
-        isinstance(value, dict)
-        and value.keys() == kinds.keys()
-        and all(isinstance(value[key], kind) for key, kind in kinds.items())
-        and math.isfinite(value["tried"])
-    )
+def _known(path: Path) -> dict[str, Verdict]:
+    """Give the verdicts in the file that this version can read."""
+    verdicts = ((key, _verdict(value)) for key, value in _said(path).items())
+    return {key: verdict for key, verdict in verdicts if verdict is not None}
+
+
+def _verdict(said: object) -> Verdict | None:
+    """Read one verdict; None where it is none, or of another version that tells it otherwise."""
+    try:
+        known: dict[str, Any] = {key: said[key] for key in _VERDICT}  # type: ignore[index]
+    except (TypeError, KeyError, IndexError):
+        return None
+    fits = all(isinstance(known[key], kind) for key, kind in _VERDICT.items())
+    fits = fits and math.isfinite(known["tried"])
+    return Verdict(**known) if fits else None
 
 
 def _keep(path: Path, key: str, verdict: Verdict | None) -> None:
-    """Keep what came of a trial; on a disk that refuses it, it is tried each time."""
-    known = _known(path)
-    known.pop(key, None)
-    if verdict is not None:
-        known[key] = verdict
-    said = {key: asdict(verdict) for key, verdict in list(known.items())[-_MOST_KEPT:]}
+    """Keep what came of a trial; on a disk that refuses it, it is tried each time.
+
+    What another version has written stays: it may be of use to that.
+    """
     with suppress(OSError):
         disk.make_private(path.parent)  # the first cell of all has no store yet
-        disk.write_atomically(path, json.dumps(said).encode())
+        with disk.locked(path.with_name("lock")):
+            said = _said(path)
+            said.pop(key, None)
+            if verdict is not None:
+                said[key] = asdict(verdict)
+            ours = [each for each, value in said.items() if _verdict(value) is not None]
+            for oldest in ours[:-_MOST_KEPT]:
+                del said[oldest]
+            disk.write_atomically(path, json.dumps(said).encode())

@@ -89,11 +89,12 @@ class Profiler:
             raise StoppedByCell(
                 "The traced code called jax.profiler.stop_trace() itself, which ended the trace early."
             )
-        with HeldInterrupts() as held, WatchedStderr() as stderr:
-            try:
+        held, stderr = HeldInterrupts(), WatchedStderr()
+        try:
+            with held, stderr:
                 self._stop_and_wait(held, trash, say)
-            finally:
-                self.interrupts += held.count
+        finally:
+            self.interrupts += held.count
         self.notices += stderr.notices
         if self._error is not None:
             self._recover()

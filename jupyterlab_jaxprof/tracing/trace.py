@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from jupyterlab_jaxprof.captures import Draft, Record, Status, StoreError
+from jupyterlab_jaxprof.captures import Draft, Record, Status
 from jupyterlab_jaxprof.reports import Examined, headline
 
 from . import surroundings
@@ -75,7 +75,7 @@ class Trace:
         self.draft = draft
         self.until = until
         """What ends it, in the user's words."""
-        self.started_s = time.time()
+        self.started_s = time.monotonic()
         self.interrupted = False
         """Whether a Ctrl-C was held back while the trace was starting or being written."""
         self._perfetto = perfetto
@@ -90,15 +90,19 @@ class Trace:
     def start(self) -> None:
         """Start to trace; raises ProfilerError, and then nothing of this trace is left."""
         self.check_free()
-        try:
-            self._writing.mkdir()
-            self._profiler.start()
-        except BaseException:
-            self.draft.discard()
-            raise
-        self.started_s = time.time()
-        self.interrupted = self._profiler.interrupts > 0
-        Trace.running = self
+        with HeldInterrupts() as held:
+            try:
+                self._writing.mkdir()
+                self._profiler.start()
+            except OSError as error:
+                self.draft.discard()
+                raise self.draft.refusal(error) from error
+            except BaseException:
+                self.draft.discard()
+                raise
+            self.started_s = time.monotonic()
+            Trace.running = self
+        self.interrupted = self._profiler.interrupts + held.count > 0
 
     @staticmethod
     def check_free() -> None:
@@ -123,10 +127,7 @@ class Trace:
                 record = self._finish(outcome, source, say, diagnose=diagnose)
             except OSError as error:
                 self.draft.discard()
-                raise StoreError(
-                    f"The trace '{self.name}' could not be put into its place, and nothing of it is kept: "
-                    f"{error.strerror or error}."
-                ) from error
+                raise self.draft.refusal(error) from error
         self.interrupted |= held.count > 0
         return record
 
@@ -176,8 +177,9 @@ class Trace:
             outcome.worsen(Status.INTERRUPTED, str(error))
         except ProfilerError as error:
             outcome.worsen(Status.FAILED, str(error))
-        self.interrupted = self._profiler.interrupts > 0
-        if self.interrupted and written:
+        is_held = self._profiler.interrupts > 0
+        self.interrupted |= is_held
+        if is_held and written:
             outcome.worsen(
                 Status.INTERRUPTED, "Interrupted while the trace was being written; what is listed is whole."
             )

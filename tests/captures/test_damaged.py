@@ -36,7 +36,7 @@ DAMAGE: dict[str, Any] = {
     "huge": lambda content: content + b" " * (17 * 1024 * 1024),
     "no schema": changed(schema=None),
     "schema true": changed(schema=True),
-    "schema 0": changed(schema=0),
+    "schema -1": changed(schema=-1),
     "other id": changed(id="20260101-000000-000-abcdef"),
     "no id": changed(id=None),
     "name a number": changed(name=3),

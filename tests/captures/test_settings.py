@@ -44,7 +44,7 @@ def test_a_value_that_cannot_be_used_counts_for_nothing(store: Store, value: obj
     (store.root / SETTINGS_FILE).write_text(json.dumps({"defaults": value, "other": 1}))
     settings = read_settings(store.root)
     assert (settings.defaults, settings.values["other"]) == ({}, 1)
-    assert_sentence(settings.problem, "The settings' 'defaults'")
+    assert_sentence(settings.problem, "he settings' 'defaults'")
     with pytest.raises(InvalidValue):
         write_settings(store.root, {"defaults": value})
     with pytest.raises(InvalidValue, match="no setting 'other'"):

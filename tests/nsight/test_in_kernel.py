@@ -82,7 +82,7 @@ def test_start_and_stop_record_all_between_them(notebook):
     assert "Nothing is being recorded." in notebook.run("%nsys").stdout
     assert "Recording 'piece' until %nsys stop." in notebook.run("%nsys start piece").stdout
     notebook.run("y = f(x + 1)")
-    assert "'piece' is being recorded since" in notebook.run("%nsys").stdout
+    assert "'piece' has been recorded for" in notebook.run("%nsys").stdout
     assert "'piece' is being recorded until %nsys stop" in notebook.run("%nsys start again").stderr
     assert "'piece' is being recorded until %nsys stop" in notebook.run("%%nsys --in-kernel\n1").stderr
     reply = notebook.run("%nsys stop --save c")
