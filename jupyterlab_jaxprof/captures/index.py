@@ -20,7 +20,16 @@ from typing import Any, cast
 
 from . import disk
 from .names import SESSION_PATTERN, is_id
-from .record import MAX_RECORD_BYTES, RECORD_FILE, SCHEMA, DamagedRecord, Record, decode, load
+from .record import (
+    MAX_RECORD_BYTES,
+    RECORD_FILE,
+    SCHEMA,
+    DamagedRecord,
+    Record,
+    decode,
+    load,
+    of_this_schema,
+)
 
 # XProf goes on writing its caches after it has made their files: a size is remembered once a directory rests.
 _RESTING_NS = 60_000_000_000
@@ -158,7 +167,7 @@ def _content(path: str) -> Mapping[str, Any]:
             data = load(file.read(), floats=False)
     except (OSError, ValueError, RecursionError):
         return {}
-    return cast("Mapping[str, Any]", data) if isinstance(data, dict) else {}
+    return of_this_schema(cast("dict[str, Any]", data)) if isinstance(data, dict) else {}
 
 
 def _entry(capture_id: str, stamp: tuple[int, int, int], data: Mapping[str, Any]) -> Entry:

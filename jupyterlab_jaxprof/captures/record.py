@@ -182,8 +182,7 @@ def _finite(text: str) -> float | None:
 
 
 def _read(cls: type[Record], data: dict[str, Any]) -> Record:
-    if data.get("schema", 0) == 0 and not isinstance(data.get("schema"), bool):
-        data = _from_before_schemas(data)
+    data = of_this_schema(data)
     schema = data.get("schema")
     if isinstance(schema, bool) or not isinstance(schema, int) or schema < 1:
         raise DamagedRecord(f"Its {RECORD_FILE} has no valid schema number, so the record is damaged.")
@@ -208,12 +207,14 @@ def _read(cls: type[Record], data: dict[str, Any]) -> Record:
     return cls(**values, xprof_run=data.get("xprof_run"))
 
 
-def _from_before_schemas(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Give a record without a schema number, or of number 0, as one of number 1; the file stays as it is.
+def of_this_schema(data: dict[str, Any]) -> dict[str, Any]:
+    """Give an early record, without a schema number or of number 0, as one of number 1; others as they are.
 
     What such a record does not say is taken from its identifier and its files, and how the run went is not
     known then. A record that lacks more than that is refused like any other.
     """
+    if type(data.get("schema", 0)) is not int or data.get("schema", 0) != 0:
+        return data
     newer: dict[str, Any] = {"schema": 1}
     capture_id, run = data.get("id"), data.get("xprof_run")
     if isinstance(capture_id, str) and is_id(capture_id):
