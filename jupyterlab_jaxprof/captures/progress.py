@@ -130,7 +130,7 @@ def _elapsed_s(about: Mapping[str, Any], now_s: float) -> float:
     since = about.get("since_boot")
     if isinstance(since, Mapping):
         at_s = cast("Mapping[str, Any]", since).get("at_s")
-        if cast("Mapping[str, Any]", since).get("boot") == _boot() != "" and isinstance(at_s, (int, float)):
+        if cast("Mapping[str, Any]", since).get("boot") == _boot() != "" and isinstance(at_s, float):
             return max(time.monotonic() - at_s, 0.0)
     return max(now_s - float(about["since"]), 0.0)
 
