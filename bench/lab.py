@@ -15,7 +15,7 @@ from bench.turns import ROOT, in_turns
 from tests.support.browser import chromium, lab_page
 from tests.support.servers import Server
 
-ROUNDS = 7
+ROUNDS = 5
 LABEXTENSION = ROOT / "jupyterlab_jaxprof/labextension"
 
 

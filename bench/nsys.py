@@ -20,7 +20,7 @@ from bench.turns import ROOT, in_turns
 from jupyterlab_jaxprof.environment import nsys
 from tests.support.kernels import running_kernel
 
-ROUNDS = 5
+ROUNDS = 3
 SCRIPT = f"""
 import sys; sys.path.insert(0, {str(ROOT)!r})
 import jax, jax.numpy as jnp

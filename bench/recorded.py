@@ -1,7 +1,7 @@
 """Figures that need a GPU, as they were recorded: a run on another machine can't repeat them."""
 
 MACHINE = "an NVIDIA H200 with nsys 2025.3.1"
-DATE = "28 to 30 November 2026"
+DATE = "30 November 2026"
 
 RECORDED = (
     (

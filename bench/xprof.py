@@ -23,7 +23,7 @@ from tests.support.browser import MODEL, Lab, chromium, lab_page
 from tests.support.captures import published
 from tests.support.servers import Server
 
-ROUNDS = 5
+ROUNDS = 3
 TRACE = "gpu_bound"
 TOOL = "trace_viewer@"
 PATIENCE_S = 60

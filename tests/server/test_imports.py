@@ -14,6 +14,7 @@ import pytest
 from jupyterlab_jaxprof.captures import Store
 from tests.server.conftest import Publish
 from tests.support.captures import content
+from tests.support.growth import Growth
 from tests.support.servers import Server
 
 API = "jaxprof/api/"
@@ -71,6 +72,20 @@ def test_an_archive_comes_back_as_the_capture_it_was(server: Server, publish: Pu
     one = upload(server, {"there and back.zip": archive})
     assert (one["state"], one["capture"]) == ("done", record.id), one
     assert Store(server.store).get(record.id) == record
+
+
+def test_pieces_do_not_stay_in_the_servers_memory(server: Server) -> None:
+    """In flat memory, whatever the file's size: Python may look for garbage late."""
+    piece, pieces = bytes(4 << 20), 40
+    listed = [{"path": "big.nsys-rep", "size_bytes": len(piece) * pieces}]
+    address = f"{API}imports/{server.request('POST', f'{API}imports', json={'files': listed}).json()['id']}"
+    growth = Growth(server.pid)
+    growth.look()
+    for number in range(pieces):
+        server.request("PUT", f"{address}/0?offset={number * len(piece)}", data=piece).raise_for_status()
+        growth.look()
+    server.request("DELETE", address)
+    assert max(growth.memory_bytes) - growth.memory_bytes[0] < 48e6, growth
 
 
 def packed(**names: bytes) -> bytes:
