@@ -30,6 +30,7 @@ export const ICapturesSidebar = new Token<ICapturesSidebar>(
 export namespace CommandIDs {
   export const show = 'jaxprof:show';
   export const refresh = 'jaxprof:refresh';
+  export const doctor = 'jaxprof:doctor';
   export const open = 'jaxprof:open';
   export const openAnother = 'jaxprof:open-another';
   export const openInTensorboard = 'jaxprof:open-in-tensorboard';

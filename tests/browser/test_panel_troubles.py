@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Route, expect
 from jupyterlab_jaxprof.captures import Store
 from tests.browser.conftest import MAIN_URL
 from tests.browser.panel import add, open_panel, store
-from tests.support.browser import Lab, lab_page, save_screenshot, set_theme
+from tests.support.browser import PATIENCE_MS, Lab, lab_page, save_screenshot, set_theme
 from tests.support.servers import running_server
 
 __all__ = ["store"]
@@ -129,3 +129,17 @@ def test_damaged_and_refused(lab: Lab, store: Store) -> None:
         lab.page.keyboard.press("Enter")
         expect(lab.page.locator(".Toastify__toast").filter(has_text=refusal)).to_be_visible()
         expect(lab.row("whole")).to_be_visible()
+
+
+def test_the_sidebar_tells_what_is_amiss_in_the_servers_environment(lab: Lab) -> None:
+    open_panel(lab)
+    lab.panel.get_by_role("button", name="Check the installation").click()
+    dialog = lab.page.get_by_role("dialog")
+    report = lab.server.get_json("jaxprof/api/environment")
+    assert report["problems"]
+    for problem in report["problems"]:
+        expect(dialog).to_contain_text(problem["what"], timeout=PATIENCE_MS)
+        expect(dialog).to_contain_text(problem["command"])
+    save_screenshot(lab, "doctor")
+    dialog.get_by_role("button", name="Close").click()
+    expect(dialog).to_have_count(0)

@@ -8,6 +8,7 @@ import type {
   ICapturePage,
   ICaptureQuery,
   ICaptureRow,
+  IEnvironmentProblem,
   IImportState,
   IRunning,
   IServerStatus,
@@ -63,6 +64,18 @@ export class Client {
       options
     });
     return page.captures;
+  }
+
+  /** What is amiss in the server's environment, the worst first. */
+  async environmentProblems(): Promise<IEnvironmentProblem[]> {
+    const { problems } = await this.json<{ problems: IEnvironmentProblem[] }>(
+      'GET',
+      ['environment'],
+      {}
+    );
+    const rank = (one: IEnvironmentProblem): number =>
+      one.needed ? 0 : one.note ? 2 : 1;
+    return problems.sort((a, b) => rank(a) - rank(b));
   }
 
   /** The page of the documentation about a finding, as Markdown. */

@@ -180,3 +180,15 @@ export interface IServerStatus {
   store: { path: string; writable: boolean; problem: string | null };
   viewers: Record<ViewerName, IViewerState>;
 }
+
+/** One thing that is amiss in the server's environment. */
+export interface IEnvironmentProblem {
+  what: string;
+  remedy: string;
+  /** The one command that mends it, or empty. */
+  command: string;
+  /** Something can't work before it is mended. */
+  needed: boolean;
+  /** It concerns only what `what` begins with. */
+  note: boolean;
+}

@@ -11,6 +11,7 @@ import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import type { Server } from '../api/server';
 import { withLine } from '../magics';
 import { Actions } from '../sidebar/actions';
+import { showDoctor } from '../sidebar/doctor';
 import { CapturesModel } from '../sidebar/model';
 import { CapturesPanel } from '../sidebar/panel';
 import { CommandIDs, ICapturesSidebar, IServer, OPEN_VIEWER } from '../tokens';
@@ -55,6 +56,7 @@ export const capturesPlugin: JupyterFrontEndPlugin<ICapturesSidebar> = {
       trans,
       openXprof: () => void app.commands.execute(CommandIDs.openXprof),
       importFile: () => void app.commands.execute(CommandIDs.importFile),
+      checkInstallation: () => void app.commands.execute(CommandIDs.doctor),
       insertLine: () => insertLine(notebooks)
     });
     app.shell.add(panel, 'left', { rank: 600, type: 'JaxProf' });
@@ -67,8 +69,13 @@ export const capturesPlugin: JupyterFrontEndPlugin<ICapturesSidebar> = {
       model.stateChanged.emit();
     });
     addCaptureCommands(app, actions, trans);
+    app.commands.addCommand(CommandIDs.doctor, {
+      label: trans.__('Check the Installation'),
+      execute: () => showDoctor(server.client, trans)
+    });
     addPanelCommands(app, model, panel.id, labShell, trans);
     palette?.addItem({ command: CommandIDs.refresh, category: 'JaxProf' });
+    palette?.addItem({ command: CommandIDs.doctor, category: 'JaxProf' });
     if (labShell) {
       // Notebook 7 offers a command of its own to show each panel at its side.
       palette?.addItem({ command: CommandIDs.show, category: 'JaxProf' });

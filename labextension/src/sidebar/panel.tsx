@@ -1,6 +1,7 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import {
   fileUploadIcon,
+  infoIcon,
   ReactWidget,
   refreshIcon,
   UseSignal
@@ -30,6 +31,8 @@ export interface IPanelOptions {
   openXprof: () => void;
   /** Choose a file to import. */
   importFile: () => void;
+  /** Tell what is amiss in the server's environment. */
+  checkInstallation: () => void;
   /** Put a line above the active cell's code; null when no notebook is active. */
   insertLine: () => ((line: string) => void) | null;
 }
@@ -112,6 +115,7 @@ function Panel(
   props: IPanelOptions & { sections: readonly React.ComponentType[] }
 ): React.JSX.Element {
   const { model, actions, trans, openXprof, importFile, sections } = props;
+  const { checkInstallation } = props;
   const now = useNow(model.isVisible);
   const selected = model.selected;
   return (
@@ -133,6 +137,14 @@ function Panel(
           onClick={importFile}
         >
           <fileUploadIcon.react tag="span" />
+        </button>
+        <button
+          className="jp-JaxProf-iconButton"
+          title={trans.__('Check the installation')}
+          aria-label={trans.__('Check the installation')}
+          onClick={checkInstallation}
+        >
+          <infoIcon.react tag="span" />
         </button>
         <button
           className="jp-JaxProf-iconButton"
