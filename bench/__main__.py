@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -33,6 +34,7 @@ def main() -> int:
     options = parser.parse_args()
     if options.write and options.only:
         parser.error("--write keeps a whole run: leave out --only.")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what it has started ends with it
     before, machine = load(), describe()
     if before > 0.5 * (os.cpu_count() or 1):
         print(
