@@ -70,7 +70,7 @@ def _point(point: Point, series: Series, is_knee: bool) -> dict[str, Any]:
         "peaks": [peak.to_dict() for peak in point.peaks] if _differ(point) else [],
         "need_bytes": point.need_bytes,
         "stopped": point.stopped[:MAX_TEXT],
-        "doubts": [] if cached is None else cached.doubts(),
+        "doubts": point.doubts,
     }
 
 

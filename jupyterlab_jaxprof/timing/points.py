@@ -95,6 +95,11 @@ class Point:
         return rate if math.isfinite(rate) else None
 
     @property
+    def doubts(self) -> list[str]:
+        """What makes its runs doubtful, in a few words each."""
+        return [] if self.cached is None else self.cached.doubts()
+
+    @property
     def compiling_ms(self) -> float:
         """The time of the first run in which programs were traced, lowered or compiled."""
         phases = self.result.phases
@@ -158,6 +163,12 @@ class Point:
 def written(rate: float | None, unit: str) -> str:
     """Write a rate with its unit: '81,200 batch/s'."""
     return f"{units.rate(rate)} {unit}" if rate is not None else units.rate(rate)
+
+
+def told_doubt(points: Sequence[Point], names: Sequence[str]) -> str:
+    """Say behind what rests on points which of them are doubtful; empty where none is."""
+    found = [point.label(names) for point in points if point.doubts]
+    return f", which is doubtful, as the runs at {joined(found)} are" if found else ""
 
 
 def joined(words: Sequence[str]) -> str:

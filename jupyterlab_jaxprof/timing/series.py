@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from jupyterlab_jaxprof.timing.points import Point, written
+from jupyterlab_jaxprof.timing.points import Point, told_doubt, written
 
 #: From the knee on, no value brings more of the best rate than what is left to it here.
 KNEE = 0.9
@@ -51,11 +51,24 @@ class Series:
         return found if self._number(ordered[-1]) >= BEYOND * self._number(found) else None
 
     def verdict(self, unit: str) -> str:
-        """Say where the rate stops growing, as a sentence's part; empty where too little is known."""
+        """Say where the rate stops growing, as a sentence's part; empty where too little is known.
+
+        It says so where that rests on doubtful runs: those of the value that it names, of the one before,
+        which would be named if it were faster, of the best one, and of the last one where no knee is known.
+        """
         ordered = self._ordered()
         if not ordered:
             return ""
         knee = self.knee()
+        near = self._near_best(ordered)
+        best = max(ordered, key=lambda point: point.steady_rate or 0.0)
+        rests_on = [near, best, *ordered[max(ordered.index(near) - 1, 0) :][:1]]
+        rests_on += [ordered[-1]] if knee is None else []
+        return self._told(ordered, knee, unit) + told_doubt(
+            [point for point in ordered if point in rests_on], self.along
+        )
+
+    def _told(self, ordered: Sequence[Point], knee: Point | None, unit: str) -> str:
         if knee is None:
             return self._open_end(ordered, unit)
         told = f"{knee.label(self.along)} ({written(knee.rate, unit)})"

@@ -7,7 +7,7 @@ from typing import Any
 
 from jupyterlab_jaxprof.cards import units
 from jupyterlab_jaxprof.timing.frames import data_frame
-from jupyterlab_jaxprof.timing.points import Ending, Point, joined, told_endings, written
+from jupyterlab_jaxprof.timing.points import Ending, Point, joined, told_doubt, told_endings, written
 from jupyterlab_jaxprof.timing.series import Series, series_of
 
 
@@ -80,9 +80,10 @@ class SweepResult:
         if verdict:
             return verdict
         took, where = units.duration(best.cached.median), best.label(self.names)
+        doubt = told_doubt([best], self.names)
         if best.rate is not None:
-            return f"the highest rate is {written(best.rate, self.unit)}, at {where}"
-        return f"the shortest call takes {took}, at {where}"
+            return f"the highest rate is {written(best.rate, self.unit)}, at {where}{doubt}"
+        return f"the shortest call takes {took}, at {where}{doubt}"
 
     def __str__(self) -> str:
         return self.sentence()

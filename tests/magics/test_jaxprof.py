@@ -87,6 +87,28 @@ def test_doctor_looks_at_everything(shell: Shell) -> None:
         assert fact.value.endswith(".")
 
 
+def test_doctor_tells_of_variables_that_are_set_too_late(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("XLA_FLAGS", "JAX_PLATFORMS", "CUDA_VISIBLE_DEVICES")
+
+    def too_late() -> dict[str, tuple[str, str]]:
+        facts = shell.run("%jaxprof doctor").result.result.sections[0].facts
+        late = [fact for fact in facts if "the change does nothing." in fact.value]
+        return {fact.value.split()[0]: (fact.value, fact.remedy) for fact in late}
+
+    shell.run("import jax; jax.devices()")
+    assert not set(names) & set(too_late())
+    for name, value in zip(names, ("--xla_gpu_autotune_level=0", "cpu,cuda", "1"), strict=True):
+        assert os.environ.get(name) != value
+        monkeypatch.setenv(name, value)
+    told = too_late()
+    assert set(names) <= set(told)
+    for name in names:
+        assert f"{name} is set to {os.environ[name]!r} now, but JAX read it when" in told[name][0]
+        assert "Restart the kernel" in told[name][1]
+
+
 def test_doctor_and_trace_tell_of_nsight_by_one_rule(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -19,8 +19,10 @@ from jupyterlab_jaxprof.timing.swept import SweepResult
 NOTHING = Phases(0, 0, 0, 0, 0)
 
 
-def point(ending: Ending = Ending.OK, *, ms: float = 1.0, items: float | None = None, **values) -> Point:
-    repeats = Repeats([Sample(1, ms * 1e6, 0, 0)] * 5) if ending is Ending.OK else None
+def point(
+    ending: Ending = Ending.OK, *, ms: float = 1.0, samples: int = 5, items: float | None = None, **values
+) -> Point:
+    repeats = Repeats([Sample(1, ms * 1e6, 0, 0)] * samples) if ending is Ending.OK else None
     result = TimedResult("", None, None, ms, ms, 0, NOTHING, [], repeats)
     return Point({name: Value(value, str(value)) for name, value in values.items()}, result, ending, items)
 
@@ -54,6 +56,42 @@ def test_the_knee_is_the_smallest_value_with_90_percent_of_the_best_rate(times_m
         )
     else:
         assert series.verdict("b/s") == (f"the rate {verdict}" if verdict else "")
+
+
+@pytest.mark.parametrize(
+    ("doubtful", "told"),
+    [
+        ({32}, "batch=32"),  # the knee itself
+        ({8}, "batch=8"),  # it would be the knee if it were faster
+        ({32, 512}, "batch=32 and batch=512"),  # the best
+        ({1, 128, 2048}, ""),  # whatever they are, the knee stays
+    ],
+)
+def test_a_verdict_that_rests_on_doubtful_runs_says_so(doubtful: set[int], told: str):
+    times_ms = {1: 1.0, 8: 1.0, 32: 1.0, 128: 4.0, 512: 15.6, 2048: 65.0}
+    points = [
+        point(batch=batch, ms=ms, items=batch, samples=3 if batch in doubtful else 5)
+        for batch, ms in times_ms.items()
+    ]
+    (series,) = series_of(points, ["batch"], "")
+    doubt = f", which is doubtful, as the runs at {told} are" if told else ""
+    assert series.verdict("b/s") == f"the rate stops growing at batch=32 (32,000 b/s){doubt}"
+
+
+def test_other_sentences_of_doubtful_runs_say_so_too():
+    doubt = ", which is doubtful, as the runs at {} are."
+    (last,) = series_of(
+        [*swept({1: 1.0, 8: 4.0}), point(batch=32, ms=13.0, items=32, samples=2)], ["batch"], ""
+    )
+    assert last.verdict("b/s") + "." == "the rate still grows at batch=32 (2,460 b/s)" + doubt.format(
+        "batch=32"
+    )
+    for items, told in (
+        (1, "the highest rate is 1,000 x/s, at kind=a"),
+        (None, "the shortest call takes 1.00 ms, at kind=a"),
+    ):
+        result = SweepResult("", ["kind"], "", "x/s", 1, [point(kind="a", items=items, samples=1)])
+        assert str(result) == f"1 value of kind: {told}{doubt.format('kind=a')}"
 
 
 def test_values_that_are_no_numbers_have_no_knee():
