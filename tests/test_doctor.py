@@ -149,6 +149,20 @@ def test_packages_that_do_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ({"tools": {"nsys": {"path": "/x/nsys", "version": "2024.5.1"}}}, "nsys-too-old"),
         ({"clock": {"now_s": 0.0, "installed_s": 1e9}}, "clock"),
         ({"python": "3.14.0"}, "python-untested"),
+        (
+            {
+                "versions": {"jupyterlab": "4.6.3", "jupyterlab-jaxprof": "0.1.0"},
+                "jupyter": {
+                    "switch": True,
+                    "labextension": None,
+                    "target": "/there",
+                    "disabled": "",
+                    "startup_file": "",
+                    "kernel_of_server": False,
+                },
+            },
+            "labextension",
+        ),
     ],
 )
 def test_what_no_test_can_bring_about(changes: dict[str, Any], check: str) -> None:

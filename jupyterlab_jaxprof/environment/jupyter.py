@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from jupyter_core.paths import jupyter_config_path, jupyter_path
 
-from .problem import Check, Found, Problem, note, pip_install, problem, run
+from .problem import Check, Found, Problem, export, note, pip_install, problem, run
 from .versions import OWN, distributions_in
 
 _MODULE = "jupyterlab_jaxprof"
@@ -26,13 +26,11 @@ def facts(environ: Mapping[str, str]) -> dict[str, Any]:
     """Read what Jupyter and IPython find of this package.
 
     `switch`: whether a server loads the extension (None: nothing says); `labextension`: {path, version} of
-    the one
-    that JupyterLab takes, or None; `disabled`: the settings file that disables it, or empty; `startup`:
-    whether
-    IPython finds the start-up file, and `startup_file`: where the installation put it, or empty; `kernels`:
-    {name, python, version} of those of other environments; `server_version`, `base_url`, `hub_prefix`: what
-    the
-    server told this kernel, empty where none did; `kernel_of_server`: whether a Jupyter server started it.
+    the one that JupyterLab takes, or None; `disabled`: the settings file that disables it, or empty;
+    `startup`: whether IPython finds the start-up file, and `startup_file`: where the installation put it, or
+    empty; `target`: the directory of a `pip install --target`, or empty; `kernels`: {name, python, version}
+    of those of other environments; `server_version`, `base_url`, `hub_prefix`: what the server told this
+    kernel, empty where none did; `kernel_of_server`: whether a Jupyter server started it.
     """
     found = _labextension()
     return {
@@ -41,6 +39,7 @@ def facts(environ: Mapping[str, str]) -> dict[str, Any]:
         "disabled": _disabled(),
         "startup": _startup_is_found(environ),
         "startup_file": _installed_startup(),
+        "target": str(target) if (target := _target()) else "",
         "kernels": list(_other_kernels()),
         "server_version": environ.get("JAXPROF_SERVER_VERSION", ""),
         "base_url": environ.get("JAXPROF_BASE_URL", ""),
@@ -106,7 +105,16 @@ def _installed_startup() -> str:
         files = metadata.files(OWN) or []
     except metadata.PackageNotFoundError:
         return ""
-    return next((str(Path(str(file.locate())).resolve()) for file in files if file.name == _STARTUP), "")
+    told = [Path(str(file.locate())).resolve() for file in files if file.name == _STARTUP]
+    beside = _target()
+    told += [beside / "etc/ipython/startup" / _STARTUP] if beside else []
+    return next((str(path) for path in told if path.is_file()), "")
+
+
+def _target() -> Path | None:
+    """Where `pip install --target` put it: all beside the package, whatever the list of files says."""
+    place = Path(__file__).resolve().parents[2]
+    return place if (place / "share/jupyter/labextensions" / OWN).is_dir() else None
 
 
 def _other_kernels() -> Iterator[dict[str, Any]]:
@@ -169,7 +177,14 @@ def _labextension_missing(found: Found) -> Iterator[Problem]:
     extension, own = _jupyter(found).get("labextension"), found["versions"].get(OWN)
     if not _has_page(found):
         return
-    if extension is None:
+    if extension is None and (target := _jupyter(found).get("target")):
+        yield problem(
+            f"This package was installed into {target} (pip's --target), where Jupyter looks for no "
+            "extension.",
+            export(f"JUPYTER_PATH='{target}/share/jupyter' JUPYTER_CONFIG_PATH='{target}/etc/jupyter'"),
+            needed=True,
+        )
+    elif extension is None:
         yield problem(
             "JupyterLab finds no labextension of this package where it looks: no sidebar, no live cards.",
             pip_install(f"--force-reinstall --no-deps {OWN}", "Jupyter", _python(found)),
@@ -197,8 +212,7 @@ def _startup(found: Found) -> Iterator[Problem]:
         profile = "~/.ipython/profile_default/startup"
         yield problem(
             f"IPython does not find the start-up file, which pip put at {jupyter['startup_file']}: kernels "
-            "have the "
-            "magics only after %load_ext jupyterlab_jaxprof.",
+            "have the magics only after %load_ext jupyterlab_jaxprof.",
             run(f"mkdir -p {profile} && cp '{jupyter['startup_file']}' {profile}/", "restart the kernel"),
         )
 
@@ -229,8 +243,7 @@ def _no_server_half(found: Found) -> Iterator[Problem]:
     if jupyter and jupyter["kernel_of_server"] and not jupyter["base_url"]:
         yield problem(
             "The Jupyter server that started this kernel does not have the server half: captures are kept, "
-            "and "
-            "neither the sidebar nor the XProf tab can show them.",
+            "and neither the sidebar nor the XProf tab can show them.",
             run(
                 f"pip install {OWN}",
                 "restart Jupyter",
