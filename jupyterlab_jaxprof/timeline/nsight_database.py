@@ -157,10 +157,14 @@ class Database:
 
     def _find_tables(self) -> dict[str, _Table]:
         found: dict[str, _Table] = {}
-        query = "select name, rootpage from sqlite_master where type = 'table'"
+        # in a damaged file the list of tables may hold anything
+        query = (
+            "select name, rootpage from sqlite_master "
+            "where type = 'table' and typeof(name) = 'text' and typeof(rootpage) = 'integer'"
+        )
         for name, root in self._connection.execute(query).fetchall():
-            columns = tuple(row[1] for row in self._connection.execute(f'pragma table_info("{name}")'))
-            found[name] = _Table(name, root, columns)
+            columns = self._connection.execute("select name from pragma_table_info(?)", (name,))
+            found[name] = _Table(name, root, tuple(column for (column,) in columns))
         return found
 
     def _decoded(self, table: _Table, names: list[str], nulls: Mapping[str, int]) -> list[IntegerColumn]:

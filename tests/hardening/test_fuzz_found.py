@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import zipfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,9 @@ from jupyterlab_jaxprof.environment.versions import numbers
 from jupyterlab_jaxprof.nsight import memory, trial
 from jupyterlab_jaxprof.reports import ReportError
 from jupyterlab_jaxprof.reports.archives import unpack
+from jupyterlab_jaxprof.timeline import nsight
 from jupyterlab_jaxprof.timeline.nsight_annotations import numbered
+from tests.support.captures import unpacked_to
 from tests.support.fuzzing import bounded
 
 
@@ -87,3 +91,14 @@ def test_a_file_without_a_name_in_an_archive_is_refused(tmp_path: Path) -> None:
         archive.writestr(entry, b"x")
     with pytest.raises(ReportError, match="would not stay in its directory"):
         unpack(tmp_path / "given.zip", tmp_path / "into")
+
+
+@pytest.mark.parametrize("damage", ["name = null", "rootpage = 'x'", "name = 'a\"b'"])
+def test_a_table_that_cannot_be_one_is_passed_over(tmp_path: Path, damage: str) -> None:
+    path = unpacked_to(tmp_path, "nsys_eager.sqlite")
+    with closing(sqlite3.connect(path)) as export:
+        export.executescript(
+            "create table Damaged (id integer); pragma writable_schema = on;"
+            f"update sqlite_master set {damage} where name = 'Damaged'"
+        )
+    assert nsight.read_export(path).ranges.kind.size
