@@ -9,7 +9,7 @@ import secrets
 import shutil
 import stat
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -131,11 +131,13 @@ def total_bytes(directory: Path) -> int:
     return sum(plain_files(directory).values())
 
 
-def settle(directory: Path, *, private: bool, without: str = "") -> None:
+def settle(
+    directory: Path, *, private: bool, without: str = "", before: Callable[[int], None] = lambda _: None
+) -> None:
     """Flush all that is below `directory` to the disk; `private` sets modes 0700 and 0600.
 
     The names in `directory` itself are left to whoever writes the last file there. The file called `without`
-    there is left alone.
+    there is left alone. `before` is called before each flush, with the bytes of the file.
     """
     for place, _, names in os.walk(directory):
         is_top = Path(place) == directory
@@ -147,12 +149,14 @@ def settle(directory: Path, *, private: bool, without: str = "") -> None:
                 restrict(path, FILE_MODE)
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
             try:
+                before(os.fstat(descriptor).st_size)
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
         if private:
             restrict(Path(place), DIRECTORY_MODE)
         if not is_top:
+            before(0)
             flush_directory(Path(place))
 
 

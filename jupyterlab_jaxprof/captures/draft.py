@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -35,6 +36,9 @@ _ROLES = (
     (".nsys-rep", "nsys"),
 )
 
+
+_PATIENCE_S = 1.0
+_LARGE_BYTES = 100_000_000
 
 #: Every draft that this process has made and that something still holds.
 _drafts: WeakSet[Draft] = WeakSet()
@@ -81,6 +85,8 @@ class Draft:
         """What it was published as."""
         self.outlives_cell = False
         """Whether later cells go on with it, from a magic's start to its stop."""
+        self.on_slow_disk: Callable[[], None] | None = None
+        """Called, once, where publishing takes longer than a second."""
         self._place = place
         while True:
             self.id = capture_id or new_id()
@@ -198,11 +204,16 @@ class Draft:
     def _publish(self, record: Record) -> Record:
         """Write `record` and move the draft into place; gives the record as readers will see it."""
         record, content = _fitting(record)
-        disk.settle(self.directory, private=self._place.private, without=OWNER_FILE)
+        patience = _Patience(self.on_slow_disk)
+        disk.settle(
+            self.directory, private=self._place.private, without=OWNER_FILE, before=patience.before_flush
+        )
+        patience.before_flush(len(content))
         disk.write_atomically(self.directory / RECORD_FILE, content, private=self._place.private)
         # Not before the record is there: on a full disk its room would let a damaged capture pass as whole.
         (self.directory / PROGRESS_FILE).unlink(missing_ok=True)
         (self.directory / f".{PROGRESS_FILE}.new").unlink(missing_ok=True)
+        patience.before_flush(0)
         self._move(record)
         return record
 
@@ -232,6 +243,22 @@ class Draft:
         place = f"plugins/profile/{self.session}/"
         there = any(file.role == "xplane" and file.path.startswith(place) for file in files)
         return f"{self.id}/{self.session}" if there else None
+
+
+class _Patience:
+    """Tells, once, that a disk takes long: after a second, or before so much that it may take one."""
+
+    def __init__(self, tell: Callable[[], None] | None) -> None:
+        self._tell = tell
+        self._began_s = time.monotonic()
+
+    def before_flush(self, size_bytes: int) -> None:
+        """Look at the time; what is flushed next can't be looked at before it is done."""
+        is_long = time.monotonic() - self._began_s > _PATIENCE_S or size_bytes > _LARGE_BYTES
+        if self._tell is not None and is_long:
+            tell, self._tell = self._tell, None
+            with suppress(OSError, ValueError):  # a closed terminal must not cost the capture
+                tell()
 
 
 def _fitting(record: Record) -> tuple[Record, bytes]:

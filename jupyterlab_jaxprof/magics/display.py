@@ -15,6 +15,9 @@ from jupyterlab_jaxprof.cell import Barrier, cell_id, kernel_id, notebook_name
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+#: Said where the disk takes more than a second to save a capture.
+SLOW_DISK = "Saving the capture: the disk takes its time ..."
+
 
 class Display:
     """One output area: a notebook's is updated in place, a terminal gets one line and then the card."""
@@ -36,6 +39,8 @@ class Display:
 
         To be called before anything is measured. `interruptible`: whether an interrupt of the kernel ends it.
         """
+        if draft is not None:
+            self.await_saving(draft)
         place = draft.progress_place if draft is not None else None
         if draft is None or place is None:
             return
@@ -60,6 +65,10 @@ class Display:
                 self._said = beginning
             return
         self.show({"text/plain": sentence})
+
+    def await_saving(self, draft: Draft) -> None:
+        """Say, should it take longer than a second, that `draft` is being saved."""
+        draft.on_slow_disk = lambda: self.say(SLOW_DISK)
 
     def card(self, record: Record, directory: Path, *, in_store: bool) -> None:
         """Show the capture; with --no-card only what went wrong."""

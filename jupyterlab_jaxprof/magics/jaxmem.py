@@ -98,6 +98,7 @@ def publish(
     cells: str = "",
 ) -> None:
     """Write the capture and show its card; where it can't be written, say at least how it stands."""
+    display.await_saving(draft)
     try:
         record = draft.publish(
             status=status,

@@ -213,6 +213,7 @@ def stop(shell: InteractiveShell, line: str) -> None:
     arguments.save = given.save or arguments.save
     arguments.show_card = arguments.show_card and given.show_card
     display = Display(shell, show_card=arguments.show_card)
+    display.await_saving(session.recording.draft)
     outcome, error = _drained(session)
     cells = inputs(shell)[session.first_input : -1]  # the last is %nsys stop itself
     source = Source(notebook_name(), session.magic, "\n\n".join(cells))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from jupyterlab_jaxprof.nsight.progress import Phase
 
-from .display import Display
+from .display import SLOW_DISK, Display
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -48,6 +48,7 @@ class Progress:
     def follow(self, draft: Draft, magic: str) -> None:
         """Let the sidebar show how `draft` goes, too."""
         self._display.follow(draft, self._doing, magic=magic)
+        draft.on_slow_disk = lambda: self.tell(SLOW_DISK)
 
     def enter(self, phase: Phase, doing: str) -> None:
         """Begin a phase, with what is done first in it."""

@@ -88,7 +88,9 @@ class JaxProfApp(ExtensionApp):
         os.environ["JAXPROF_DIR"] = str(self.store.root)
         os.environ["JAXPROF_BASE_URL"] = self.serverapp.base_url
         os.environ["JAXPROF_SERVER_VERSION"] = own_version()
-        self.executor = ThreadPoolExecutor(max_workers=4, thread_name_prefix="jaxprof")
+        # Changes wait for each other and for the disk; who only reads waits for none of them.
+        self.readers = ThreadPoolExecutor(max_workers=4, thread_name_prefix="jaxprof")
+        self.writers = ThreadPoolExecutor(max_workers=4, thread_name_prefix="jaxprof-change")
         self.viewers = Viewers(
             ViewerSettings(
                 logdir=self.store.captures_dir,
@@ -131,4 +133,5 @@ class JaxProfApp(ExtensionApp):
         self.watcher.stop()
         await self.imports.close()
         await self.viewers.close()
-        self.executor.shutdown(wait=False, cancel_futures=True)
+        for executor in (self.readers, self.writers):
+            executor.shutdown(wait=False, cancel_futures=True)

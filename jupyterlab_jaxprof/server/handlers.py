@@ -62,8 +62,10 @@ class ApiHandler(APIHandler):
             web.HTTPError: 400, 404, 409 or 500 with the store's own sentence.
         """
         loop = asyncio.get_running_loop()
+        reads = self.request.method in ("GET", "HEAD")
+        executor = self.jaxprof.readers if reads else self.jaxprof.writers
         try:
-            return await loop.run_in_executor(self.jaxprof.executor, lambda: function(*args, **kwargs))
+            return await loop.run_in_executor(executor, lambda: function(*args, **kwargs))
         except (StoreError, RecordError) as error:
             raise as_http_error(error) from error
 

@@ -44,9 +44,9 @@ class Disk:
     Root without the right to mount (in a container, say) ignores modes, and acts as nobody for the while.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, size: str = "4m") -> None:
         self.place = Path(tempfile.mkdtemp(prefix="jaxprof-disk-"))
-        options = ["-t", "tmpfs", "-o", "size=4m,mode=700", "tmpfs", str(self.place)]
+        options = ["-t", "tmpfs", "-o", f"size={size},mode=700", "tmpfs", str(self.place)]
         self.mounted = subprocess.run(["mount", *options], capture_output=True).returncode == 0
         self._as_nobody = not self.mounted and os.geteuid() == 0
         if self._as_nobody:
@@ -58,7 +58,7 @@ class Disk:
             resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
             return
         with (self.place / "ballast").open("wb", buffering=0) as file:
-            for size_bytes in (4096, 1):
+            for size_bytes in (1 << 20, 4096, 1):
                 while self._fits(file, size_bytes):
                     pass
 
@@ -87,11 +87,11 @@ class Disk:
             Path(place).chmod(0o700 if writable else 0o500)
 
     def close(self) -> None:
-        self.relieve()
-        if self.mounted:
-            subprocess.run(["umount", str(self.place)], check=True)
+        if self.mounted:  # at once, read-only and in use too: a test that fails must leave nothing mounted
+            subprocess.run(["umount", "--lazy", str(self.place)], check=True)
         else:
             self.protect(writable=True)
+            self.relieve()
         if self._as_nobody:
             os.seteuid(0)
         shutil.rmtree(self.place)

@@ -128,7 +128,7 @@ def test_a_disk_without_inodes_says_that_it_is_those(disk: Disk, monkeypatch: py
         publish(store, "again")
         assert [row.name for row in store.list().rows] == ["again"]
     finally:
-        subprocess.run(["umount", str(place)], check=True)
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
         place.rmdir()
 
 

@@ -1,8 +1,9 @@
-"""XProf's caches beside a trace, thrown away where XProf died while it wrote them.
+"""XProf's caches beside a trace, thrown away where XProf died while it wrote them, or had no room to.
 
 XProf trusts a cache file that was cut off: the tool stays empty for good, or shows zeros. So a file beside
 the trace marks that XProf is at work there, with a lock that the system drops however XProf ends. A mark
-that nobody holds is that of a process which died at its work.
+that nobody holds is that of a process which died at its work. Where the disk has not clearly more room than
+caches take, none of them is kept.
 """
 
 from __future__ import annotations
@@ -28,7 +29,33 @@ CACHES = (
     ".cached_tools.json",
 )
 
+# What a few files take at least, be the trace ever so small.
+_FILES_BYTES = 65_536
+
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a trace takes, and what is free on its disk."""
+
+    trace_bytes: int
+    free_bytes: int
+    suffices: bool
+    """Whether caches surely fit: all together they are smaller than the trace."""
+
+
+def room(directory: Path) -> Room:
+    """Look at the room for caches in `directory`; what can't be known suffices."""
+    trace_bytes = 0
+    try:
+        disk = os.statvfs(directory)
+        trace_bytes = sum(trace.stat().st_size for trace in directory.glob("*.xplane.pb"))
+    except OSError:
+        return Room(trace_bytes, 0, suffices=True)
+    free_bytes = disk.f_bavail * disk.f_frsize
+    suffices = not disk.f_blocks or free_bytes >= 2 * trace_bytes + _FILES_BYTES
+    return Room(trace_bytes, free_bytes, suffices)
 
 
 @dataclass
@@ -58,6 +85,8 @@ def at_work(directory: Path) -> Generator[None]:
     finally:
         with users.lock:
             users.count -= 1
+            if users.count == 0 and not room(directory).suffices:
+                discard(directory)
             if users.count == 0 and users.mark is not None:
                 _end(directory, users.mark)
                 users.mark = None

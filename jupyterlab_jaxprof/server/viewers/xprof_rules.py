@@ -169,9 +169,7 @@ class XProfRules:
         """`/-/run?run=`: what XProf doesn't say of a run: `{problem, notice}`, each a sentence or null."""
         run = dict(query_of(environ)).get("run", "")
         directory = self.run_directory(run)
-        return json_response(
-            200, {"problem": trace_problem(directory), "notice": read_only_notice(directory)}
-        )
+        return json_response(200, {"problem": trace_problem(directory), "notice": caches_notice(directory)})
 
     def working(self, environ: Environ) -> AbstractContextManager[None]:
         """Mark the run's directory while XProf may write caches there."""
@@ -228,7 +226,7 @@ class XProfRules:
         if reason is None and "Host must be specified" in text:
             reason = "This capture has several hosts: choose one."
         if reason is None and query.get("tag") in CACHE_TOOLS:
-            reason = read_only_notice(directory)
+            reason = caches_notice(directory)
         if reason is None:
             tool = query.get("tag", "this tool")
             reason = f"XProf can't show {tool.rstrip('@^#')} of this trace; it says '{text[:300]}'."
@@ -257,13 +255,26 @@ def trace_problem(directory: Path) -> str | None:
     )
 
 
-def read_only_notice(directory: Path) -> str | None:
-    """What a run's read-only directory means, or None where it can be written."""
+def caches_notice(directory: Path) -> str | None:
+    """What a run's read-only directory or a full disk means, or None where caches can be written."""
     if os.access(directory, os.W_OK | os.X_OK):
-        return None
+        return _full_disk_notice(directory)
     return (
         f"The directory {directory} can't be written, and XProf keeps its caches there: trace_viewer, "
         "memory_viewer and graph_viewer stay empty. Make it writable, or copy the capture to a store that is."
+    )
+
+
+def _full_disk_notice(directory: Path) -> str | None:
+    """What a full disk means, where XProf itself says "No Data"."""
+    room = caches.room(directory)
+    if room.suffices:
+        return None
+    return (
+        f"The disk of {directory} has {room.free_bytes / 1e6:,.1f} MB free, and XProf keeps caches there, "
+        f"which take about as much as the trace ({room.trace_bytes / 1e6:,.1f} MB): trace_viewer, "
+        "memory_viewer and graph_viewer may stay empty. Delete captures, or make room otherwise, and open it "
+        "again."
     )
 
 
