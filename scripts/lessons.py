@@ -75,9 +75,12 @@ def parts(page: Path) -> list[str | Cell]:
                 cell = next(part for part in reversed(found) if isinstance(part, Cell))
                 cell.name = piece.argument
                 cell.raises, cell.gpu = (f":{option}:" in piece.lines for option in ("raises", "gpu"))
+            case Block(kind="{image}"):
+                described = next(line for line in piece.lines if line.startswith(":alt:"))
+                found.append(f"![{described.removeprefix(':alt:').strip()}]({piece.argument})")
             case Block(kind=kind) if not kind.startswith("{"):
                 found.append(piece.text)
-            case _:  # what only a page has: figures, lists of pages
+            case _:  # what only a page has: lists of pages
                 pass
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Sequence
 
 from jupyterlab_jaxprof.environment import own_version
@@ -22,8 +23,12 @@ _Add = Callable[[str, str], argparse.ArgumentParser]
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Read the command line; ends the process, with status 2, where it is wrong."""
-    return parser().parse_args(arguments)
+    """Read the command line; ends the process, with status 2, where it is wrong or says nothing."""
+    reader = parser()
+    if not (sys.argv[1:] if arguments is None else arguments):
+        reader.print_help(sys.stderr)
+        reader.exit(2)
+    return reader.parse_args(arguments)
 
 
 def parser() -> argparse.ArgumentParser:

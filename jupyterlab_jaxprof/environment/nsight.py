@@ -73,7 +73,10 @@ def _importer(found: Found) -> Iterator[Problem]:
             "apt-get install libdw1 libelf1",
         )
     elif importer is not None:
-        remedy = run(f"{importer} -i FILE.qdstrm -o FILE.nsys-rep", first="After a recording.")
+        remedy = run(
+            f"{importer} -i FILE.qdstrm -o FILE.nsys-rep",
+            first="%%nsys runs it by itself. This is for what nsys records without it.",
+        )
     yield _note(what, remedy)
 
 

@@ -35,6 +35,17 @@ def test_the_page_that_a_finding_names_is_in_the_site_and_in_the_package(site: P
         assert not re.search(r"^```\w+ ", shown, re.MULTILINE)
 
 
+def test_every_link_of_the_site_leads_to_a_file_of_it(site: Path) -> None:
+    """Of directives too, as on the first page: what Sphinx can't resolve it takes for an address."""
+    for page in site.rglob("*.html"):
+        if "_static" in page.parts:
+            continue
+        for target in re.findall(r"<a[^>]*\shref=\"([^\"#]+)", page.read_text("utf-8")):
+            parts = urlsplit(target)
+            if not parts.scheme and parts.path:
+                assert page.parent.joinpath(unquote(parts.path)).is_file(), f"{page.name}: {target}"
+
+
 def test_the_site_asks_no_other_host_for_anything(site: Path) -> None:
     """A page is read on a cluster without the internet too, and tells nobody who reads it."""
     loaded = re.compile(r"<(?:script|img|iframe|link)[^>]*(?:src|href)=\"(https?:)?//[^\"]*\"")
