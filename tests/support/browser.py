@@ -38,6 +38,8 @@ ARGUMENTS = [
 PATIENCE_MS = 30_000
 """For what a busy machine does slowly: starting a kernel, importing JAX, starting XProf."""
 
+expect.set_options(timeout=PATIENCE_MS)  # of itself it waits for 5 s, too few on a busy machine
+
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
