@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -107,7 +108,14 @@ def test_damaged_and_refused(lab: Lab, store: Store) -> None:
     next(store.directory(gone).glob("plugins/profile/*/*.pb")).unlink()
     damaged = add(store, "broken")
     (store.directory(damaged) / "capture.json").write_text("{")
+    newer = store.directory(add(store, "of tomorrow")) / "capture.json"
+    newer.write_text(json.dumps(json.loads(newer.read_text()) | {"schema": 2, "summary": ["new"]}))
     open_panel(lab)
+    lab.row("of tomorrow").click()
+    lab.page.keyboard.press("Enter")
+    expect(lab.panel.locator(".jp-JaxProf-details")).to_contain_text("schema 2")
+    store.delete(newer.parent.name)
+    expect(lab.rows).to_have_count(3)
     row = lab.rows.filter(has_text="Unreadable")
     row.click()
     lab.page.keyboard.press("Enter")
