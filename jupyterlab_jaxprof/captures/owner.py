@@ -22,6 +22,8 @@ _TRASH = re.compile(rf"trash-{ID_PATTERN.pattern}-[0-9a-f]+")
 IN_STORE = re.compile(rf"{ID_PATTERN.pattern}|{_TRASH.pattern}|upload-[0-9a-f]{{16}}")
 IN_DIRECTORY = re.compile(rf"\.{ID_PATTERN.pattern}\.partial")
 _UNOWNED_GRACE_S = 3600.0
+# Some clusters' file systems have locks that are each host's own: another host's draft only looks dead there.
+_FOREIGN_GRACE_S = 24 * 3600.0
 
 
 def own(directory: Path) -> FileIO:
@@ -66,8 +68,18 @@ def sweep(parent: Path, names: re.Pattern[str]) -> None:
         for entry in entries:
             if not names.fullmatch(entry.name) or not entry.is_dir(follow_symlinks=False):
                 continue
-            if _TRASH.fullmatch(entry.name) or is_abandoned(entry):
+            if _TRASH.fullmatch(entry.name) or (is_abandoned(entry) and not _may_live_elsewhere(entry)):
                 disk.remove_tree(Path(entry.path))
+
+
+def _may_live_elsewhere(entry: os.DirEntry[str]) -> bool:
+    """Tell whether another host's process has made it not long ago."""
+    try:
+        said = disk.read_below(Path(entry.path), OWNER_FILE, 1024).decode("utf-8", "replace")
+    except OSError:
+        return False
+    is_ours = said.rstrip("\n").endswith(f" on {socket.gethostname()}")
+    return not is_ours and time.time() - entry.stat(follow_symlinks=False).st_mtime < _FOREIGN_GRACE_S
 
 
 def is_abandoned(entry: os.DirEntry[str]) -> bool:

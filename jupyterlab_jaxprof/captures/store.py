@@ -103,6 +103,17 @@ class Store:
         except OSError as error:
             raise StoreError(sentence("No capture can be written", self.root, error)) from error
 
+    def sweep(self) -> bool:
+        """Delete what dead processes have left of what they wrote; tells whether anything is there still.
+
+        Whoever begins a capture does that too. Raises nothing.
+        """
+        sweep(self._partial_dir, IN_STORE)
+        try:
+            return any(self._partial_dir.iterdir())
+        except OSError:
+            return False
+
     @staticmethod
     def begin_in(directory: str | Path, kind: str, name: str) -> Draft:
         """Start a capture that is published as the plain directory `<directory>/<id>`, outside any store."""

@@ -6,6 +6,7 @@ Each has a guardian (guardian.py) as its parent: what it starts ends with it, an
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import selectors
@@ -13,16 +14,22 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from . import guardian
+from .awake import AwakeClock
 
 #: A program that tells how far it is tells something within this time, unless it hangs.
 SILENCE_S = 300.0
+#: How the failure of a program begins that was killed.
+KILLED = "it was killed"
+_FAILURE_KEPT_S = 60.0
+_answers: dict[Hashable, tuple[float, tuple[str, str | None]]] = {}
 _TIMEOUT_S = 10
+_TURN_S = 1.0
 _LINGER_S = 10.0
 _PERCENT = re.compile(rb"(\d{1,3})\s*%")
 _WITH_PERCENT = re.compile(r"\d%")
@@ -40,10 +47,32 @@ def output_of(*command: str, timeout_s: float | None = None) -> tuple[str, str |
     except OSError as error:
         return "", error.strerror or str(error)
     said = out.decode("utf-8", "replace")
+    if status < 0:
+        return said, f"{KILLED} (signal {-status})"
     if status != 0:
         lines = (said + err.decode("utf-8", "replace")).strip().splitlines()
         return said, f"exit status {status}" + (f", '{lines[-1][:200]}'" if lines else "")
     return said, None
+
+
+def output_once(
+    *command: str, state: Hashable = None, timeout_s: float | None = None
+) -> tuple[str, str | None]:
+    """Give what `output_of` gives, asked once as long as the program has the same `state`.
+
+    After a failure it is asked again in a minute, for what was in the way may be gone; and at once where it
+    was killed, which tells nothing of it.
+    """
+    key = (command, state)
+    until_s, answer = _answers.get(key, (0.0, ("", None)))
+    if time.monotonic() < until_s:
+        return answer
+    said, failure = output_of(*command, timeout_s=timeout_s)
+    if failure is None:
+        _answers[key] = math.inf, (said, None)
+    elif not failure.startswith(KILLED):
+        _answers[key] = time.monotonic() + _FAILURE_KEPT_S, (said, failure)
+    return said, failure
 
 
 def followed(
@@ -55,11 +84,10 @@ def followed(
     where it does not start, TimeoutError where it has not ended in time or says nothing for SILENCE_S; it is
     ended then, and when an interrupt is raised meanwhile.
     """
-    deadline_s = time.monotonic() + time_limit_s
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     environment["TMPDIR"] = str(place)
     with _guarded(command, subprocess.STDOUT, place, environment) as guarded:
-        said = _listen(guarded.process, on_part, deadline_s)
+        said = _listen(guarded.process, on_part, time_limit_s)
         guarded.status()
     return said
 
@@ -140,16 +168,21 @@ def _guarded(
                 stream.close()
 
 
-def _listen(process: subprocess.Popen[bytes], on_part: Callable[[float], None], deadline_s: float) -> str:
+def _listen(process: subprocess.Popen[bytes], on_part: Callable[[float], None], limit_s: float) -> str:
     """Collect what a program prints until it and all that it started have ended."""
     assert process.stdout is not None
     said = bytearray()
+    clock, heard_s = AwakeClock(), 0.0
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout, selectors.EVENT_READ)
         while True:
-            left_s = min(deadline_s - time.monotonic(), SILENCE_S)
-            if left_s <= 0 or not selector.select(left_s):
+            ready = selector.select(_TURN_S)
+            now_s = clock.now_s()
+            if now_s > limit_s or (not ready and now_s - heard_s > SILENCE_S):
                 raise TimeoutError
+            if not ready:
+                continue
+            heard_s = now_s
             part = os.read(process.stdout.fileno(), 65536)
             if not part:
                 return _readable(bytes(said))

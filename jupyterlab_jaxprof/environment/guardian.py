@@ -15,12 +15,14 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import re
 import select
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
@@ -30,6 +32,8 @@ END = b"e"
 #: Followed by the number of a process, in PROGRAM_DIGITS digits: it outlives nsys, should that die.
 PROGRAM, PROGRAM_DIGITS = b"p", 10
 _PR_SET_CHILD_SUBREAPER = 36
+#: Files that nsys writes outside of its temporary directory, and forgets when it is killed.
+_CONFIGURATION = re.compile(rb"/tmp/injection_config_[0-9a-f]+")
 _LOOK_S = 1.0
 _SWEEPS = 200
 
@@ -106,6 +110,7 @@ def _send(events: int, **said: object) -> None:
 def _sweep(tools: str) -> list[int]:
     """End all descendants of this process; gives those that were not nsys's own helpers."""
     seen: set[int] = set()
+    files: set[bytes] = set()
     for _ in range(_SWEEPS):
         found = _descendants()
         if not found:
@@ -113,12 +118,23 @@ def _sweep(tools: str) -> list[int]:
         for pid in found:
             if not _is_tool(pid, tools):
                 seen.add(pid)
+            files |= _configuration(pid)
             try:
                 os.kill(pid, signal.SIGKILL)
             except OSError:
                 continue
         time.sleep(0.01)
+    for file in files:
+        with suppress(OSError):
+            os.unlink(file)  # noqa: PTH108 (bytes)
     return sorted(seen)
+
+
+def _configuration(pid: int) -> set[bytes]:
+    try:
+        return set(_CONFIGURATION.findall(Path(f"/proc/{pid}/environ").read_bytes()))
+    except OSError:  # it has just ended
+        return set()
 
 
 def _is_tool(pid: int, tools: str) -> bool:

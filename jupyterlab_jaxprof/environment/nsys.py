@@ -8,10 +8,9 @@ import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
-from .command import output_of
+from .command import KILLED, output_once
 from .versions import numbers
 
 #: Where NVIDIA's and Debian's packages put it.
@@ -56,6 +55,13 @@ class Installation:
     problem: str
 
     @property
+    def remedy(self) -> str:
+        """What to do about an nsys that does not run; sentences."""
+        if self.failure.startswith(KILLED):
+            return "Try again; should that not help, look whether the machine has memory left."
+        return HOW_TO_GET
+
+    @property
     def usable(self) -> bool:
         """Whether it runs."""
         return not self.failure
@@ -93,11 +99,9 @@ def _inspect(path: Path) -> Installation:
     return _inspected(path, status.st_mtime_ns, status.st_size)
 
 
-@lru_cache(maxsize=64)
 def _inspected(path: Path, modified_ns: int, size_bytes: int) -> Installation:
     """Ask an nsys for its version, once for each state of its file."""
-    del modified_ns, size_bytes
-    said, failure = output_of(str(path), "--version")
+    said, failure = output_once(str(path), "--version", state=(modified_ns, size_bytes))
     version = _VERSION.search(said) if failure is None else None
     return _installation(path, version.group() if version else "", failure or "")
 

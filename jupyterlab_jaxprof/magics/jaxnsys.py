@@ -7,7 +7,6 @@ import functools
 import hashlib
 import inspect
 import linecache
-import shutil
 import sys
 from collections.abc import Generator
 from pathlib import Path
@@ -215,8 +214,8 @@ def _bring_back(shell: InteractiveShell, result: Result, planned: Plan, argument
     if back is None:
         return
     try:
-        if back.exists():
-            shell.user_ns.update(read_back(back, shell.user_ns, planned.classes))
+        if (values := back.path / "values").exists():
+            shell.user_ns.update(read_back(values, shell.user_ns, planned.classes))
         else:
             sys.stderr.write(f"{', '.join(arguments.returned)} did not come back: the cell did not end.\n")
     except Exception as error:  # noqa: BLE001 - what is unpickled is the user's own
@@ -224,7 +223,7 @@ def _bring_back(shell: InteractiveShell, result: Result, planned: Plan, argument
             f"{', '.join(arguments.returned)} did not come back ({type(error).__name__}: {error}).\n"
         )
     finally:
-        shutil.rmtree(back.parent, ignore_errors=True)
+        back.close()
 
 
 def _rebound(planned: Plan, arguments: Arguments) -> list[str]:
@@ -271,7 +270,7 @@ def _candidates() -> list[nsys.Installation]:
             _MAGIC, f"there is no nsys (NVIDIA Nsight Systems) on this machine. {nsys.HOW_TO_GET}"
         )
     if not usable:
-        raise usage_error(_MAGIC, f"{found[0].problem} {nsys.HOW_TO_GET}")
+        raise usage_error(_MAGIC, f"{found[0].problem} {found[0].remedy}")
     return usable
 
 

@@ -17,6 +17,7 @@ import linecache
 import marshal
 import os
 import platform
+import re
 import signal
 import socket
 import sys
@@ -36,6 +37,8 @@ from jupyterlab_jaxprof.nsight.shown import Shown, show_through
 
 #: What nsys is told to wait for: this range in this domain.
 DOMAIN, CAPTURE = "jaxprof", "capture"
+#: Files that nsys writes outside of its temporary directory, and forgets when it is killed.
+_CONFIGURATION = re.compile(r"/tmp/injection_config_[0-9a-f]+")
 
 
 class Teller:
@@ -100,9 +103,9 @@ def main(arguments: Sequence[str]) -> None:
     spec_descriptor, events, life, out, err = map(int, arguments)
     teller = Teller(events)
     shown = Shown(teller.tell)
-    threading.Thread(target=_end_with, args=(life, shown), daemon=True).start()
+    threading.Thread(target=_end_with, args=(life, shown, configuration()), daemon=True).start()
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    teller.tell("start", pid=os.getpid())
+    teller.tell("start", pid=os.getpid(), files=configuration())
     for descriptor in (events, life):
         os.set_inheritable(descriptor, False)
     os.dup2(out, 1)
@@ -121,11 +124,24 @@ def main(arguments: Sequence[str]) -> None:
     os._exit(0)  # whatever threads the body has left behind
 
 
-def _end_with(life: int, shown: Shown) -> None:
+def configuration() -> list[str]:
+    """Give the files by which nsys has told this process what to record."""
+    return [value for value in os.environ.values() if _CONFIGURATION.fullmatch(value)]
+
+
+def end_at_once(files: Sequence[str]) -> None:
+    """End this process and its group; whoever would remove these files is gone, or will be."""
+    for file in files:
+        with suppress(OSError):
+            Path(file).unlink()
+    os.killpg(0, signal.SIGKILL)
+
+
+def _end_with(life: int, shown: Shown, files: Sequence[str]) -> None:
     """End this process and its group once the other end of a pipe is gone."""
     while os.read(life, 1):
         shown.taken()
-    os.killpg(0, signal.SIGKILL)
+    end_at_once(files)
 
 
 def _work(spec: dict[str, Any], teller: Teller, shown: Shown) -> None:

@@ -7,10 +7,9 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import lru_cache
 from pathlib import Path
 
-from jupyterlab_jaxprof.environment.command import output_of
+from jupyterlab_jaxprof.environment.command import output_once
 from jupyterlab_jaxprof.environment.nsys import Installation
 
 from .child import CAPTURE, DOMAIN
@@ -193,9 +192,8 @@ def known_flags(path: Path, version: str, command: str = "profile") -> Mapping[s
     }
 
 
-@lru_cache(maxsize=16)
 def traceable(path: Path, version: str, command: str) -> frozenset[str]:
-    """Read what a command of an nsys says that it can trace; empty where it does not say. Asked once."""
+    """Read what a command of an nsys says that it can trace; empty where it does not say."""
     said, _ = _help(path, version, command)
     part = re.search(r"--trace=\s*\n(.*?)\n\s*\n\s+-", said, re.DOTALL)
     values = re.search(r"values are(.*?)\.\s", part.group(1), re.DOTALL) if part else None
@@ -208,8 +206,6 @@ def cant_trace(name: str, known: frozenset[str], installation: Installation) -> 
     return FlagError(f"nsys {installation.version_text} can't trace '{name}'{others}")
 
 
-@lru_cache(maxsize=16)
 def _help(path: Path, version: str, command: str) -> tuple[str, str | None]:
     """Ask for it; gives what it says, and why it failed."""
-    del version
-    return output_of(str(path), command, "--help", timeout_s=_HELP_TIMEOUT_S)
+    return output_once(str(path), command, "--help", state=version, timeout_s=_HELP_TIMEOUT_S)

@@ -151,7 +151,7 @@ def _installation() -> Installation:
     if installation is None:
         raise KernelspecError(f"there is no nsys (NVIDIA Nsight Systems) on this machine. {nsys.HOW_TO_GET}")
     if not installation.usable:
-        raise KernelspecError(f"{installation.problem} {nsys.HOW_TO_GET}")
+        raise KernelspecError(f"{installation.problem} {installation.remedy}")
     return installation
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import sys
 import threading
@@ -21,14 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jupyterlab_jaxprof.nsight.child import DOMAIN
+from jupyterlab_jaxprof.nsight.child import DOMAIN, configuration, end_at_once
 from jupyterlab_jaxprof.nsight.nvtx import Domain, NotAttached
 from jupyterlab_jaxprof.nsight.padding import pad
 
 #: Why this kernel does not run under nsys although it should; a sentence.
 PROBLEM = "JAXPROF_NSYS_PROBLEM"
-#: Files that nsys writes outside of its temporary directory, and forgets when it is killed.
-_CONFIGURATION = re.compile(r"/tmp/injection_config_[0-9a-f]+")
 #: For ipykernel: its parent is nobody to look at. Whether we are alone is told by a pipe.
 _NO_PARENT = {"JPY_PARENT_PID": "1"}
 
@@ -65,13 +62,13 @@ def main(arguments: Sequence[str]) -> None:
     spec_descriptor, events, life, out, err = map(int, arguments[:5])
     with suppress(OSError):  # the leader of a session has a group of its own already
         os.setpgid(0, 0)
-    threading.Thread(target=_end_with, args=(life,), daemon=True).start()
+    files = configuration()
+    threading.Thread(target=_end_with, args=(life, files), daemon=True).start()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for descriptor, standard in ((out, 1), (err, 2)):
         os.dup2(descriptor, standard)
         os.close(descriptor)
     os.set_inheritable(life, False)
-    files = [value for value in os.environ.values() if _CONFIGURATION.fullmatch(value)]
     line = json.dumps({"event": "start", "pid": os.getpid(), "files": files})
     os.write(events, line.encode() + b"\n")
     os.close(events)
@@ -84,11 +81,11 @@ def main(arguments: Sequence[str]) -> None:
     launch_new_instance()
 
 
-def _end_with(life: int) -> None:
+def _end_with(life: int, files: Sequence[str]) -> None:
     """End this process and its group once the other end of a pipe is gone."""
     while os.read(life, 1):
         continue
-    os.killpg(0, signal.SIGKILL)
+    end_at_once(files)
 
 
 def _begin(spec: Mapping[str, Any]) -> None:

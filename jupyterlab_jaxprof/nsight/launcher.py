@@ -14,12 +14,9 @@ import json
 import os
 import secrets
 import select
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -27,7 +24,9 @@ from types import FrameType
 from typing import IO, Any, NoReturn
 
 from jupyterlab_jaxprof.environment import guardian, nsys
+from jupyterlab_jaxprof.environment.awake import AwakeClock
 from jupyterlab_jaxprof.environment.nsys import Installation
+from jupyterlab_jaxprof.environment.temporary import TemporaryDirectory
 
 from .flags import FlagError
 from .launch_flags import TRACE, checked_trace, launch_flags
@@ -84,6 +83,8 @@ class _Kernel:
         self._installation = installation
         self._pid = 0
         self._files: list[str] = []
+        # As ipykernel has it: where Jupyter says that it started us, we end with it, however that ends.
+        self._parent = os.getppid() if os.environ.get("JPY_PARENT_PID", "1") != "1" else 0
         self._mark = secrets.token_hex(8)
 
     def run(self, trace: str, arguments: Sequence[str]) -> bool:
@@ -91,7 +92,8 @@ class _Kernel:
         installation, session = self._installation, f"jaxprof-{os.getpid()}-{secrets.token_hex(4)}"
         trace = checked_trace(trace, installation)
         flags = launch_flags(installation, trace, session)
-        temporary = Path(tempfile.mkdtemp(prefix="jaxprof-nsys-"))
+        directory = TemporaryDirectory()
+        temporary = directory.path
         try:
             first, spec = _spec(installation, session, trace, temporary)
             first[MARK] = self._mark
@@ -103,11 +105,9 @@ class _Kernel:
                     said.seek(0)
                     self.problem = self.problem or _told(installation, said.read())
         finally:
-            for path in (temporary, *map(Path, self._files)):
-                if path.is_dir():
-                    shutil.rmtree(path, ignore_errors=True)
-                else:
-                    path.unlink(missing_ok=True)
+            directory.close()
+            for path in map(Path, self._files):
+                path.unlink(missing_ok=True)
         return bool(self._pid)
 
     def _run(
@@ -141,8 +141,11 @@ class _Kernel:
 
     def _listen(self, process: subprocess.Popen[bytes], events: int) -> None:
         """Take what is told until nsys has ended, or will not start, or the guardian is gone."""
-        started_s, rest = time.monotonic(), b""
+        clock, rest = AwakeClock(), b""
         while process.poll() is None:
+            if self._parent and os.getppid() != self._parent:
+                self.is_told_to_end = True
+                return
             ready, _, _ = select.select([events], [], [], _TURN_S)
             part = os.read(events, 65536) if ready else b""
             if ready and not part:
@@ -151,7 +154,7 @@ class _Kernel:
             for line in lines:
                 if self._take(json.loads(line), process):
                     return
-            if not self._pid and (self.is_told_to_end or time.monotonic() - started_s > START_TIMEOUT_S):
+            if not self._pid and (self.is_told_to_end or clock.now_s() > START_TIMEOUT_S):
                 self.problem = (
                     f"{self._installation.path} ({self._installation.version_text}) did not start the "
                     f"kernel within {START_TIMEOUT_S:.0f} s."

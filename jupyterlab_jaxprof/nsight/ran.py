@@ -26,6 +26,8 @@ class Ran:
     phase: Phase = Phase.START
     pid: int = 0
     """The program's own, once it has started."""
+    files: list[str] = field(default_factory=lambda: [])
+    """What nsys has written for it outside of its temporary directory, and forgets when it is killed."""
     interrupted: bool = False
     given_up: bool = False
     """Interrupted twice, or before there was anything to record: all was ended at once."""
@@ -62,7 +64,7 @@ class Ran:
         self.phase = _PHASE_AFTER.get(event["event"], self.phase)
         match event["event"]:
             case "start":
-                self.pid = event["pid"]
+                self.pid, self.files = event["pid"], event.get("files", [])
             case "ready":
                 self.notices += event["notices"]
                 self.environment = event["environment"]

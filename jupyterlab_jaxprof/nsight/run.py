@@ -7,7 +7,6 @@ import marshal
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 from jupyterlab_jaxprof.captures import Draft, Record, Status, StoreError
 from jupyterlab_jaxprof.environment import nsys, own_version
 from jupyterlab_jaxprof.environment.nsys import Installation
+from jupyterlab_jaxprof.environment.temporary import TemporaryDirectory
 from jupyterlab_jaxprof.tracing import Outcome, Source
 from jupyterlab_jaxprof.tracing.interrupts import HeldInterrupts
 
@@ -58,7 +58,8 @@ class Result:
     record: Record | None
     outcome: Outcome
     ran: Ran
-    back: Path | None = None
+    back: TemporaryDirectory | None = None
+    """Where the variables that come back are, in `values`; to be closed."""
     interrupted: bool = False
     """Whether a Ctrl-C came at any time."""
     directory: Path | None = None
@@ -83,28 +84,45 @@ class Run:
         self.work.mkdir(mode=0o700)
         self.output = self.work / "report"
         self._temporary = self.work / "tmp"
+        self._elsewhere: TemporaryDirectory | None = None
 
     def capture(self, plan: Plan, program: Program, flags: Flags, source: Source, jax_cache: str) -> Result:
         """Do it all. Raises CarryError and OSError before anything runs."""
-        self._temporary = _temporary_in(self.work)
+        self._temporary.mkdir(mode=0o700)
+        if not _suits_nsys(self._temporary):
+            self._elsewhere = TemporaryDirectory()
+            self._temporary = self._elsewhere.path
+        back = TemporaryDirectory() if program.returned else None
         try:
-            return self._capture(plan, program, flags, source, jax_cache)
+            result = self._capture(plan, program, flags, source, jax_cache, back)
+        except BaseException:
+            if back is not None:
+                back.close()
+            raise
         finally:
             self._clear()
+        result.back = back
+        return result
 
-    def _capture(self, plan: Plan, program: Program, flags: Flags, source: Source, jax_cache: str) -> Result:
+    def _capture(
+        self,
+        plan: Plan,
+        program: Program,
+        flags: Flags,
+        source: Source,
+        jax_cache: str,
+        back: TemporaryDirectory | None,
+    ) -> Result:
         carried = self.work / "carried"
         self._watcher.tell("Writing the notebook's variables")
         plan.write(carried, self._tell_written)
         held = memory.look()
         self._watcher.tell("Starting nsys")
-        back = Path(tempfile.mkdtemp(prefix="jaxprof-back-")) if program.returned else None
-        ran = self._run(carried, program, flags, held, jax_cache, back)
+        ran = self._run(carried, program, flags, held, jax_cache, back.path if back is not None else None)
         shutil.rmtree(carried, ignore_errors=True)
         with HeldInterrupts() as interrupts:
             interrupts.count = int(ran.interrupted)  # the next one is the second
             result = self._conclude(ran, program, flags, source, held, interrupts)
-        result.back = back / "values" if back is not None else None
         result.interrupted |= interrupts.count > 0
         return result
 
@@ -148,8 +166,9 @@ class Run:
         return self._session.run(command, spec, first, Path.cwd(), self._temporary)
 
     def _clear(self) -> None:
-        for directory in (self.work, self._temporary):
-            shutil.rmtree(directory, ignore_errors=True)
+        shutil.rmtree(self.work, ignore_errors=True)
+        if self._elsewhere is not None:
+            self._elsewhere.close()
 
     def _conclude(
         self,
@@ -225,14 +244,10 @@ class Run:
         return Result(record, outcome, ran, interrupted=ran.interrupted, directory=self._draft.directory)
 
 
-def _temporary_in(work: Path) -> Path:
-    """Make a directory for nsys's temporary files: there, unless that is too deep or forbids programs."""
-    inside = work / "tmp"
-    inside.mkdir(mode=0o700)
-    noexec = os.statvfs(inside).f_flag & getattr(os, "ST_NOEXEC", 0)
-    return (
-        inside if len(str(inside)) <= _LONGEST and not noexec else Path(tempfile.mkdtemp(prefix="jaxprof-"))
-    )
+def _suits_nsys(directory: Path) -> bool:
+    """Whether nsys's temporary files can be there: it is not too deep, and programs are allowed."""
+    noexec = os.statvfs(directory).f_flag & getattr(os, "ST_NOEXEC", 0)
+    return len(str(directory)) <= _LONGEST and not noexec
 
 
 def _inline() -> dict[str, Any]:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from jupyterlab_jaxprof.environment import guardian
+from jupyterlab_jaxprof.environment.awake import AwakeClock
 from jupyterlab_jaxprof.environment.command import percentage
 from jupyterlab_jaxprof.tracing.interrupts import HeldInterrupts
 
@@ -66,6 +67,7 @@ class Session:
         self._ran = Ran()
         self._steps = 0
         self._mark = ""
+        self._clock = AwakeClock()
         self._stopping_s = 0.0
         self._looked_s = self._heard_s = 0.0
         self._has_ended = False
@@ -111,7 +113,7 @@ class Session:
 
     def _listen(self, process: subprocess.Popen[bytes], pipes: Pipes, held: HeldInterrupts) -> None:
         assert process.stdout is not None
-        started_s = time.monotonic()
+        started_s = self._clock.now_s()
         self._streams = {
             pipes.out: Stream("stdout", self._watcher.write),
             pipes.err: Stream("stderr", self._watcher.write),
@@ -135,7 +137,7 @@ class Session:
                     if part == b"":
                         selector.unregister(key.fd)
                 self._watcher.beat()
-                now_s = time.monotonic()
+                now_s = self._clock.now_s()
                 if self._ran.phase is Phase.START and now_s - started_s > self._limits.start_s:
                     self._ran.timed_out, self._ran.waited_s = True, self._limits.start_s
                     return
@@ -194,7 +196,7 @@ class Session:
             case "step" if event["number"] + 1 < self._steps:
                 watcher.tell(f"Recording step {event['number'] + 2} of {self._steps}")
             case "stop":  # takes a second; with processes that the body left running, half a minute
-                self._stopping_s = time.monotonic()
+                self._stopping_s = self._clock.now_s()
                 watcher.enter(Phase.IMPORT, "Stopping nsys")
             case "captured":
                 watcher.tell("Writing the report")
@@ -216,7 +218,7 @@ class Session:
 
     def _on_bar(self, part: bytes) -> None:
         """Pass on how much of the report nsys has made; it draws a bar, over and over."""
-        self._heard_s = time.monotonic()
+        self._heard_s = self._clock.now_s()
         done = percentage(part) if _BAR.search(part) else None
         if done is not None:
             self._watcher.tell("Writing the report", done)
@@ -288,6 +290,8 @@ class Session:
         if process.returncode != 0:  # somebody has killed it: what it looked after goes as well
             self._ran.guardian_killed = True
             end_marked(self._mark)
+        for file in self._ran.files:
+            Path(file).unlink(missing_ok=True)
         if process.stdout is not None:
             process.stdout.close()
 

@@ -13,8 +13,6 @@ import marshal
 import math
 import os
 import platform
-import shutil
-import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -24,7 +22,9 @@ from typing import Any
 
 from jupyterlab_jaxprof.captures import disk
 from jupyterlab_jaxprof.environment import nsys
+from jupyterlab_jaxprof.environment.command import KILLED
 from jupyterlab_jaxprof.environment.nsys import Installation
+from jupyterlab_jaxprof.environment.temporary import TemporaryDirectory
 
 from .flags import Wishes, failure_of, flags
 from .gather import gather
@@ -98,7 +98,8 @@ def tried(
             f"{installation.path} ({version}) was asked for its options (nsys profile --help): {failure}."
         )
         verdict = Verdict(records=False, reports=False, reason=reason, tried=time.time())
-        _keep(path, key, verdict)
+        if not failure.startswith(KILLED):
+            _keep(path, key, verdict)
         return verdict
     watcher.tell(f"Trying nsys {version} (once for each set of options)")
     verdict = _try(installation, wishes, watcher)
@@ -121,21 +122,27 @@ def _key(installation: Installation, wishes: Wishes) -> str:
 
 
 def _try(installation: Installation, wishes: Wishes, watcher: Watcher) -> Verdict:
-    work = Path(tempfile.mkdtemp(prefix="jaxprof-"))
-    try:
-        ran = Ran()
-        for _ in range(2):  # on a busy machine nsys 2022 may end ('End of file') before it starts anything
-            ran = _run(installation, wishes, work, watcher)
-            if ran.phase is not Phase.START or ran.timed_out or ran.interrupted:
-                break
+    """Try it; once more where that failed at once.
+
+    On a busy machine nsys 2022 may end ('End of file') before it starts anything, and what was killed tells
+    nothing of an nsys that would be believed for an hour.
+    """
+    verdict, ran = _tried_once(installation, wishes, watcher)
+    if not verdict.records and not (ran.timed_out or ran.hung or ran.lingered):
+        verdict, _ = _tried_once(installation, wishes, watcher)
+    return verdict
+
+
+def _tried_once(installation: Installation, wishes: Wishes, watcher: Watcher) -> tuple[Verdict, Ran]:
+    with TemporaryDirectory() as temporary:
+        work = temporary.path
+        ran = _run(installation, wishes, work, watcher)
         if ran.interrupted:
             raise KeyboardInterrupt
         gathered = gather((work,), work / "report", installation, nsys.installations())
         outcome = judge(ran, gathered, installation, work, Memory())
         records = ran.captured and (gathered.report or gathered.stream) is not None
-        return Verdict(records, gathered.report is not None, outcome.reason, time.time())
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+        return Verdict(records, gathered.report is not None, outcome.reason, time.time()), ran
 
 
 def _run(installation: Installation, wishes: Wishes, work: Path, watcher: Watcher) -> Ran:

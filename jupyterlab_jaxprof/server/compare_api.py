@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import sys
 from typing import Any
 
 from jupyter_server.auth.decorator import authorized
@@ -17,13 +16,13 @@ from tornado import web
 
 from jupyterlab_jaxprof.captures import is_id
 from jupyterlab_jaxprof.captures.history import history
+from jupyterlab_jaxprof.server.attached import attached
 from jupyterlab_jaxprof.server.handlers import CAPTURE_ID, ApiHandler, Problem
 from jupyterlab_jaxprof.server.viewers.child_environment import viewer_environment
 
 MOST = 12
 _MOST_AT_A_TIME = 2
 _ROOM = asyncio.Semaphore(_MOST_AT_A_TIME)
-_PROGRAM = ("-P", "-m", "jupyterlab_jaxprof.cli", "compare", "--json")
 
 
 class HistoryHandler(ApiHandler):
@@ -70,9 +69,30 @@ class CompareHandler(ApiHandler):
 
     async def _compare(self, ids: list[str]) -> bytes:
         """Give the JSON text; raises Problem with the sentence of the process, or of ours."""
+        try:
+            async with _ROOM:
+                status, out, err = await self._run(ids)
+        except OSError as error:
+            raise Problem(
+                500, f"Comparing failed: no process could be started ({error.strerror or error})."
+            ) from error
+        if status != 0:
+            raise Problem(500, self._sentence(err.decode("utf-8", "replace"), status))
+        try:
+            json.loads(out)
+        except ValueError:
+            self.log.error("jaxprof compare wrote no JSON: %r", out[:500])
+            raise Problem(
+                500, "Comparing failed: what it wrote is no JSON. The server's log has it."
+            ) from None
+        return out
+
+    async def _run(self, ids: list[str]) -> tuple[int | None, bytes, bytes]:
+        """Give the status and what it wrote; it is ended when that takes too long, or nobody waits."""
         limit_s = self.jaxprof.compare_timeout_s
-        async with _ROOM:
-            process = await self._start(ids)
+        environment = viewer_environment() | {"JAXPROF_DIR": str(self.store.root)}
+        environment |= {"PYTHONIOENCODING": "utf-8"}
+        async with attached("compare", "--json", *ids, environment=environment) as process:
             try:
                 out, err = await asyncio.wait_for(process.communicate(), limit_s)
             except TimeoutError:
@@ -85,33 +105,7 @@ class CompareHandler(ApiHandler):
                 with contextlib.suppress(ProcessLookupError):
                     process.kill()
                 await process.wait()
-        if process.returncode != 0:
-            raise Problem(500, self._sentence(err.decode("utf-8", "replace"), process.returncode))
-        try:
-            json.loads(out)
-        except ValueError:
-            self.log.error("jaxprof compare wrote no JSON: %r", out[:500])
-            raise Problem(
-                500, "Comparing failed: what it wrote is no JSON. The server's log has it."
-            ) from None
-        return out
-
-    async def _start(self, ids: list[str]) -> asyncio.subprocess.Process:
-        environment = viewer_environment() | {"JAXPROF_DIR": str(self.store.root)}
-        try:
-            return await asyncio.create_subprocess_exec(
-                sys.executable,
-                *_PROGRAM,
-                *ids,
-                env=environment | {"PYTHONIOENCODING": "utf-8"},
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-            )
-        except OSError as error:
-            raise Problem(
-                500, f"Comparing failed: no process could be started ({error.strerror or error})."
-            ) from error
+        return process.returncode, out, err
 
     def _sentence(self, err: str, status: int | None) -> str:
         """Give the program's own sentence; what is no sentence goes to the log."""

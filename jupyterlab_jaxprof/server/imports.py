@@ -11,7 +11,6 @@ import logging
 import os
 import secrets
 import signal
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from jupyterlab_jaxprof.captures import Store, Workspace
+from jupyterlab_jaxprof.server.attached import attached
 from jupyterlab_jaxprof.server.viewers.child_environment import viewer_environment
 
 MOST_AT_ONCE = 16
@@ -189,20 +189,13 @@ class Imports:
             self.touch(one)
 
     async def _run(self, arguments: Sequence[str]) -> tuple[int, bytes, bytes]:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "jupyterlab_jaxprof.cli", "import", *arguments),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=viewer_environment() | {"JAXPROF_DIR": str(self._store.root)},
-            cwd="/",
-            start_new_session=True,  # a terminal's Ctrl-C is the Jupyter server's to handle
-        )
-        try:
-            out, err = await process.communicate()
-        finally:
-            if process.returncode is None:
-                await _end(process)
+        environment = viewer_environment() | {"JAXPROF_DIR": str(self._store.root)}
+        async with attached("import", *arguments, environment=environment) as process:
+            try:
+                out, err = await process.communicate()
+            finally:
+                if process.returncode is None:
+                    await _end(process)
         return process.returncode or 0, out, err
 
     def _conclude(self, one: Import, status: int, out: bytes, err: bytes) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,8 @@ _SCHEMAS = "https://jupyterlab-jaxprof.readthedocs.io/events"
 SCHEMA_ID = f"{_SCHEMAS}/captures/v1"
 RUNNING_SCHEMA_ID = f"{_SCHEMAS}/running/v1"
 INTERVAL_S = 1.0
+#: How often what dead processes have left is looked for, while anything is there.
+SWEEP_S = 10.0
 
 
 def _schema(schema_id: str, title: str, description: str, version: str) -> dict[str, Any]:
@@ -61,7 +64,9 @@ class StoreWatcher:
         self._viewers = viewers
         self._task: asyncio.Task[None] | None = None
         self._running_version = 0.0
-        self._running: tuple[object, ...] = ()
+        self._running: tuple[tuple[str, object, object], ...] = ()
+        self._sweep_at_s = 0.0
+        self._is_any_left = True
         for schema in SCHEMAS:
             events.register_event_schema(schema)
 
@@ -92,7 +97,7 @@ class StoreWatcher:
                 self._emit(RUNNING_SCHEMA_ID, float(changes))
             seen = found
 
-    def _look(self) -> tuple[float, tuple[object, ...]]:
+    def _look(self) -> tuple[float, tuple[tuple[str, object, object], ...]]:
         """Give the store's version, and what runs; one stat tells that nothing does, and still nothing.
 
         A process that is killed changes no directory: what runs is looked at each time.
@@ -100,10 +105,22 @@ class StoreWatcher:
         version = self._store.running_version()
         if self._running or version != self._running_version:
             self._running_version = version
+            self._is_any_left = True
+            before = {one[0] for one in self._running}
             self._running = tuple(
                 (one.id, one.about["phase"], one.about["fraction"]) for one in self._store.running()
             )
+            if before - {one[0] for one in self._running}:
+                self._sweep_at_s = 0.0
+        self._sweep()
         return self._store.version(), self._running
+
+    def _sweep(self) -> None:
+        """Remove what a killed process has left: gigabytes, maybe, and nobody may measure here for long."""
+        now_s = time.monotonic()
+        if self._is_any_left and now_s >= self._sweep_at_s:
+            self._sweep_at_s = now_s + SWEEP_S
+            self._is_any_left = self._store.sweep()
 
     def _emit(self, schema_id: str, version: float) -> None:
         try:

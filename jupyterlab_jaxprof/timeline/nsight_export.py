@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import re
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
 
 from ..environment import nsys
-from ..environment.command import followed, output_of
+from ..environment.command import followed, output_once
 from ..environment.importer import REPORT_MAGIC, STREAM_MAGIC, begins, make_report
+from ..environment.temporary import TemporaryDirectory
 from ..environment.versions import numbers
 from .model import ReadError, Timeline
 from .nsight import read_export
@@ -52,14 +51,14 @@ def exported(
     installations = _installations(path, begin)
     deadline = time.monotonic() + time_limit_s
     try:
-        directory = tempfile.TemporaryDirectory(prefix="jaxprof-nsys-", ignore_cleanup_errors=True)
+        directory = TemporaryDirectory()
     except OSError as error:
         raise ReadError(f"There is no place for the export of {path}: {error.strerror or error}.") from error
-    with directory as place:
+    with directory:
         is_stream = begin.startswith(STREAM_MAGIC)
         problem: ReadError | None = None
         for number, installation in enumerate(installations):
-            own = Path(place) / str(number)
+            own = directory.path / str(number)
             own.mkdir()
             try:
                 report = _import(path, own, installation, told, deadline) if is_stream else path
@@ -145,7 +144,7 @@ def _installations(path: Path, begin: bytes) -> list[nsys.Installation]:
         )
     usable = [one for one in found if one.usable]
     if not usable:
-        raise ReadError(f"{path} can't be exported: {found[0].problem} {nsys.HOW_TO_GET}")
+        raise ReadError(f"{path} can't be exported: {found[0].problem} {found[0].remedy}")
     text = _stream_version(path) if begin.startswith(STREAM_MAGIC) else needed_version(path)
     recorded = numbers(text)[:3]
     return sorted(usable, key=lambda one: not recorded or one.version[:3] != recorded)
@@ -188,11 +187,9 @@ def _stream_version(stream: Path) -> str:
     return match.group(1).decode() if match else ""
 
 
-@lru_cache(maxsize=64)
 def _help(path: Path, version: str) -> str:
     """What an nsys says of `export`; asked once."""
-    del version
-    return output_of(str(path), "export", "--help", timeout_s=_HELP_TIMEOUT_S)[0]
+    return output_once(str(path), "export", "--help", state=version, timeout_s=_HELP_TIMEOUT_S)[0]
 
 
 def _has_flag(installation: nsys.Installation, flag: str) -> bool:

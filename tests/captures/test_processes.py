@@ -198,3 +198,17 @@ def test_a_draft_being_born_is_left_alone_and_a_stillborn_one_is_not(store: Stor
         os.utime(place, (past, past))
     store.begin("trace", "y").discard()
     assert sorted(path.name for path in partial.iterdir()) == sorted((born.name, foreign.name))
+
+
+def test_another_hosts_draft_is_kept_for_a_day_though_its_lock_is_not_seen(store: Store) -> None:
+    """On some clusters a lock is each host's own."""
+    draft = store.begin("trace", "x")
+    assert draft._owner is not None
+    draft._owner.close()  # as it looks from elsewhere
+    (draft.directory / ".owner").write_text("process 7 on another-host\n")
+    store.sweep()
+    assert draft.directory.is_dir()
+    past = time.time() - 25 * 3600
+    os.utime(draft.directory, (past, past))
+    assert not store.sweep()
+    assert not draft.directory.exists()

@@ -116,8 +116,10 @@ def test_after_a_crash_the_next_use_starts_it_again(place: Path, ending: str):
             with pytest.raises((IndexError, OSError)):
                 await ask(echo.socket_path, ending)
         await until(lambda: echo.state is State.FAILED)
-        assert "ended by itself" in echo.message
-        assert ending.replace("=", " status ") in echo.message
+        said = "was killed (SIGKILL)" if ending == "SIGKILL" else f"ended by itself ({ending})"
+        assert said.replace("=", " status ") in echo.message
+        assert echo.ended is not None
+        assert echo.ended["message"] == echo.message
         assert (await ask(echo.socket_path))[0] == 200
         assert echo.pid not in (None, first)
 

@@ -66,7 +66,7 @@ def test_it_listens_nowhere_but_at_its_socket(server: Server, publish: Publish):
         environment = process.environ()
         assert server.token not in " ".join(environment.values())
         assert not [key for key in environment if key.startswith(("JUPYTER", "JPY"))]
-    (place,) = (server.home / "run").glob("jaxprof-*")
+    (place,) = (server.home / "run").glob("jaxprof.*")
     assert place.stat().st_mode & 0o777 == 0o700
     assert all(path.stat().st_mode & 0o777 == 0o600 for path in place.iterdir())
 
@@ -91,7 +91,7 @@ def test_no_jax_in_the_server(server: Server, publish: Publish):
 def test_the_backend_gets_no_credentials(server: Server):
     """What really comes out of jupyter-server-proxy, at the socket itself."""
     server.viewer("xprof", "stop")
-    (path,) = (server.home / "run").glob("jaxprof-*/xprof.sock")
+    (path,) = (server.home / "run").glob("jaxprof.*/xprof.sock")
     aside = path.with_name("aside")
     path.rename(aside)
     heard: list[bytes] = []
@@ -160,7 +160,7 @@ def test_it_ends_with_the_server_however_that_ends(ending: str):
         else:
             names = ("xprof", "tensorboard") if ending == "SIGTERM" else ("xprof",)
             pids = [server.viewer(name, "start")["pid"] for name in names]
-        (place,) = (server.home / "run").glob("jaxprof-*")
+        (place,) = (server.home / "run").glob("jaxprof.*")
         if ending == "SIGTERM":
             server.process.terminate()
         elif ending == "SIGINT twice":  # as a terminal sends it: to the whole process group

@@ -38,6 +38,7 @@ const OWN = [
 ];
 
 let shown = readAddress();
+let lastEnd = null;
 let status = 'starting';
 let message = '';
 
@@ -116,15 +117,26 @@ async function request(path, options = {}) {
     data = {};
   }
   if (!response.ok || response.redirected) {
+    const ended = response.status >= 500 && !data.message && (await newEnd());
     const login = response.redirected || response.status === 403;
     throw new Failure(
       data.message ??
+        (ended || null) ??
         (login
           ? 'You are not logged in to this Jupyter server any more: log in and try again.'
           : `${title} answered with status ${response.status}.`)
     );
   }
   return data;
+}
+
+const statePath = `jaxprof/api/viewers/${viewer}`;
+
+/** How the viewer's process has ended since this page last knew of it to run; empty where it has not. */
+async function newEnd() {
+  const { ended } = await request(statePath);
+  const isNew = ended && ended.at !== lastEnd;
+  return isNew ? ended.message : '';
 }
 
 /** The XSRF token: the cookie's, since another page may have renewed it after this one was made. */
@@ -139,10 +151,9 @@ function xsrfToken() {
  * Where it runs already nothing is asked of the server that somebody who may only read isn't allowed.
  */
 async function start() {
-  const path = `jaxprof/api/viewers/${viewer}`;
-  let state = await request(path);
+  let state = await request(statePath);
   if (state.state !== 'running') {
-    state = await request(path, {
+    state = await request(statePath, {
       method: 'POST',
       headers: {
         'Content-Type': 'application/json',
@@ -154,6 +165,7 @@ async function start() {
   if (state.state !== 'running') {
     throw new Failure(state.message || `${title} could not be started.`);
   }
+  lastEnd = state.ended?.at ?? null;
   if (state.message) {
     showNotice(state.message);
   }
@@ -237,6 +249,48 @@ function frameDocument() {
   }
 }
 
+/** A request of the viewer's own page has failed: tell why, where the viewer or the Jupyter server is gone. */
+async function inquire() {
+  let reason;
+  try {
+    reason = await newEnd();
+  } catch (error) {
+    reason = error instanceof Failure ? error.message : '';
+  }
+  if (reason && status === 'ready') {
+    show('failed', reason);
+  }
+}
+
+const hasFailed = ({ name, responseStatus }) =>
+  name.startsWith(window.location.origin) &&
+  (responseStatus === 0 || responseStatus >= 500);
+
+/** Look at how the requests of the viewer's own page end: it waits for their answers, and says nothing. */
+function watchRequests(inner) {
+  const watched = new WeakSet(); // documents: a frame's window stays the same when it loads one
+  const watchFrames = () => {
+    for (let index = 0; index < inner.frames.length; index++) {
+      const child = inner.frames[index];
+      if (!watched.has(child.document)) {
+        watched.add(child.document);
+        watchRequests(child); // XProf's trace viewer is in a frame of its own
+      }
+    }
+  };
+  try {
+    new inner.PerformanceObserver(list => {
+      watchFrames();
+      if (list.getEntries().some(hasFailed)) {
+        void inquire();
+      }
+    }).observe({ type: 'resource', buffered: true });
+    watchFrames();
+  } catch (error) {
+    console.warn('Requests of the viewer that fail can’t be seen.', error);
+  }
+}
+
 function onFrameLoad() {
   if (status !== 'ready') {
     return;
@@ -251,6 +305,7 @@ function onFrameLoad() {
     );
     return;
   }
+  watchRequests(frame.contentWindow);
   if (viewer === 'xprof') {
     void offline.watch(() => shown);
   }
@@ -264,13 +319,14 @@ async function recordOf({ run }) {
     : request(`jaxprof/api/captures/${encodeURIComponent(id)}`);
 }
 
-const dataOf = ({ run, tool, host }) => {
+const dataOf = async ({ run, tool, host }) => {
   const hosts = host.includes(',') ? 'hosts' : 'host';
   const parts = [
     ['run', run],
     ['tag', tool],
     [hosts, host]
   ];
+  await start();
   return request(`${XPROF}data?${query(parts)}`);
 };
 

@@ -77,6 +77,8 @@ class ViewerProcess:
     state: State = State.STOPPED
     message: str = ""
     since: str = ""
+    ended: dict[str, str] | None = None
+    """How the process last ended unasked: `{message, at}`; it may run again by now."""
     _listener: socket.socket | None = None
     _process: asyncio.subprocess.Process | None = None
     _log_tail: bytes = b""
@@ -94,6 +96,11 @@ class ViewerProcess:
     def would_start(self) -> bool:
         """Whether the next connection starts the process: it doesn't run, and nobody is changing that."""
         return self.pid is None and not self._lock.locked()
+
+    async def settle(self) -> None:
+        """Let an end of the process be noticed, so that the state is the process's own."""
+        while self.state is State.RUNNING and self.pid is None and not self._closed:
+            await asyncio.sleep(0.02)
 
     def memory_bytes(self) -> int | None:
         """The process's resident memory, or None."""
@@ -273,14 +280,15 @@ class ViewerProcess:
     # Watching
 
     async def _await_end(self, process: asyncio.subprocess.Process) -> None:
-        status = await _ended(process, 0.2)
+        status = await _ended(process, 0.05)
         if self._process is not process:  # it was stopped on purpose
             return
         self._process = None
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
-        ending = f"{self.spec.title} ended by itself ({_ending(status)}). It starts again at the next use."
-        self._fail(f"{ending} {self._log_end()}")
+        log_end = "" if status == -signal.SIGKILL else f" {self._log_end()}"
+        self._fail(f"{_told(self.spec.title, status)} It starts again at the next use.{log_end}")
+        self.ended = {"message": self.message, "at": datetime.now(UTC).isoformat()}
         self._failed_at = 0.0  # it did work: try again at once
         self._await_connection()
 
@@ -379,6 +387,13 @@ async def _ended(process: asyncio.subprocess.Process, interval_s: float) -> int:
 def _may_restart(answer: dict[str, Any]) -> bool:
     """Whether nobody waits for an answer; one that has served nothing yet would be no smaller afterwards."""
     return bool(answer["served"]) and not answer["busy"] and answer["idle_s"] >= IDLE_BEFORE_RESTART_S
+
+
+def _told(title: str, status: int) -> str:
+    """Say how a viewer ended that had worked."""
+    if status == -signal.SIGKILL:
+        return f"{title} was killed (SIGKILL), most likely since the memory did not suffice."
+    return f"{title} ended by itself ({_ending(status)})."
 
 
 def _ending(status: int) -> str:

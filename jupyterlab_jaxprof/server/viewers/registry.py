@@ -107,6 +107,8 @@ class Viewers:
         """What the REST interface says of a viewer."""
         problem = await self.problem(name)
         process = self._processes.get(name)
+        if process is not None:
+            await process.settle()
         state = process.state if process else State.STOPPED
         return {
             "name": name,
@@ -116,6 +118,7 @@ class Viewers:
             "pid": process.pid if process else None,
             "memory_bytes": process.memory_bytes() if process else None,
             "since": process.since if process else "",
+            "ended": process.ended if process else None,
             "url": SPECS[name].page,
         }
 

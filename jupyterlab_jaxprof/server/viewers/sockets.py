@@ -12,9 +12,13 @@ from pathlib import Path
 
 from jupyter_core.paths import jupyter_runtime_dir
 
+from jupyterlab_jaxprof.environment.temporary import PREFIX, hold, sweep
+
 # The system's limit is 108 bytes with the closing null on Linux, 104 on macOS.
 MAX_PATH_BYTES = 103
 LONGEST_NAME = "tensorboard.sock"
+_held: dict[Path, int] = {}
+"""The directories that this process uses, each with the descriptor that tells others so."""
 
 
 @functools.cache
@@ -23,8 +27,9 @@ def directory() -> Path:
 
     A runtime directory can be too deep for a socket's path, or on a file system without sockets; then it is a
     directory below the system's temporary one. It is made (0700) when the first socket is bound, not before.
+    Whoever makes one removes those of servers that were killed.
     """
-    name = f"jaxprof-{os.getpid()}-{secrets.token_hex(4)}"
+    name = f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
     runtime = Path(jupyter_runtime_dir()) / name
     return runtime if _works(runtime) else Path(tempfile.gettempdir()) / name
 
@@ -45,6 +50,7 @@ def bind(socket_path: Path) -> socket.socket:
     if socket_path.parent.is_symlink() or socket_path.parent.stat().st_uid != os.getuid():
         raise PermissionError(f"{socket_path.parent} belongs to somebody else")
     socket_path.parent.chmod(0o700)
+    _keep(socket_path.parent)
     socket_path.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -64,6 +70,15 @@ def remove(socket_path: Path) -> None:
         socket_path.unlink()
     with suppress(OSError):
         socket_path.parent.rmdir()
+        if (lock := _held.pop(socket_path.parent, None)) is not None:
+            os.close(lock)
+
+
+def _keep(directory: Path) -> None:
+    """Tell others that this process uses the directory, and remove what the dead have left beside it."""
+    if directory not in _held and (lock := hold(directory)) is not None:
+        _held[directory] = lock
+        sweep(directory.parent)
 
 
 def _works(candidate: Path) -> bool:
