@@ -78,7 +78,7 @@ def _may_live_elsewhere(entry: os.DirEntry[str]) -> bool:
         said = disk.read_below(Path(entry.path), OWNER_FILE, 1024).decode("utf-8", "replace")
     except OSError:
         return False
-    is_ours = said.rstrip("\n").endswith(f" on {socket.gethostname()}")
+    is_ours = f" on {socket.gethostname()} " in said.replace("\n", " ")
     return not is_ours and time.time() - entry.stat(follow_symlinks=False).st_mtime < _FOREIGN_GRACE_S
 
 
