@@ -94,10 +94,10 @@ def worked() -> Iterator[Worked]:
         ) as server:
             for shown in (server.home, server.home / "run"):
                 shown.chmod(0o755)
-            for socket in server.home.glob("run/jaxprof-*"):
+            for socket in server.home.glob("run/jaxprof.*"):
                 (place / socket.name).symlink_to(socket)
             _use(server, found)
-            assert list(place.glob("jaxprof-*"))
+            assert list(place.glob("jaxprof.*"))
         with running_kernel(JAXPROF_DIR=str(found.store), **variables) as kernel:
             for cell in CELLS:
                 reply = kernel.run(cell, timeout=120)

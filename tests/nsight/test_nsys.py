@@ -282,4 +282,4 @@ def test_a_kernel_that_is_killed_leaves_nothing_behind(tmp_path):
         (kernel_pid,) = pids(mark, sys.executable, "-m", "ipykernel_launcher")
         os.kill(kernel_pid, signal.SIGKILL)
         assert_nothing_left(mark)
-    assert not [path for path in tmp_path.iterdir() if path.name.startswith("jaxprof-")]
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(("jaxprof-", "jaxprof."))]
