@@ -81,7 +81,6 @@ def test_any_help_of_nsys_gives_flags_or_a_sentence(
     said = mutated(help_text, damage).decode("utf-8", "replace")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(flags, "_help", lambda *_: (said, None))
-        flags.traceable.cache_clear()
         for make in (
             lambda: flags.flags(installation, wishes, Path("report")).arguments,
             lambda: launch_flags.checked_trace(trace, installation),
@@ -96,7 +95,6 @@ def test_any_help_of_nsys_gives_flags_or_a_sentence(
                 assert_sentence(problem)
             else:
                 assert all(isinstance(word, str) and word for word in made)
-    flags.traceable.cache_clear()
 
 
 _SAID = (
