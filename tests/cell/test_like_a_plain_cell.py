@@ -82,6 +82,7 @@ CELLS = {
 }
 
 # IPython runs the statements before such an error; a measured cell runs whole or not at all.
+OF_AN_INTERRUPT = "%%probe: Interrupted; no capture of it is kept.\n"  # said besides
 NOTHING_RUNS = {CELLS["break outside a loop"], CELLS["return outside a function"]}
 HIDDEN = "_ __ ___ _i _ii _iii _ih _oh _dh In Out exit quit get_ipython __warningregistry__"
 
@@ -99,6 +100,7 @@ def play(first_line: str, body: str, interactivity: str, before: str = ""):
             if name not in HIDDEN.split() and not re.fullmatch(r"_i?\d+", name)
         }
         seen = outcome.text.replace("#%%probe", "#(above)").replace("# plain", "#(above)")
+        seen = seen.replace(OF_AN_INTERRUPT, "")
         names = {name: _without_addresses(text) for name, text in names.items()}
         last_shown, error = repr(shell.names["_"]), _without_addresses(repr(outcome.error))
         return _without_addresses(seen), names, last_shown, error, sorted(shell.names["Out"])

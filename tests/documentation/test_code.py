@@ -112,6 +112,7 @@ def test_the_pages_code_runs(
     page: str, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: None
 ) -> None:
     monkeypatch.setenv("JAXPROF_DIR", str(store / page.replace("/", "-")))
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(store / "jupyter"))  # where kernels are installed
     monkeypatch.chdir(tmp_path)
     with running_shell("jupyterlab_jaxprof") as shell:
         if page.startswith(WITH_PROGRAM) and page != PROGRAM:

@@ -61,6 +61,14 @@ CASES = (
 )
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _terminals_that_close() -> Iterator[None]:
+    """Who runs the tests by nohup lets all that they start ignore SIGHUP."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @pytest.fixture(scope="module")
 def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[bool, Site]]:
     """A site with a plain kernel, and one whose kernel nsys has started."""

@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 import requests
 import websocket
+from requests.adapters import HTTPAdapter
+from urllib3.util.retry import Retry
 
 from tests.server.conftest import publish_capture
 from tests.support.servers import Server, running_server
@@ -174,6 +176,9 @@ def browser(opened: Opened) -> Iterator[tuple[requests.Session, str]]:
     """A browser that has logged in: its cookies, and its XSRF token."""
     opened.allowed.touch()
     with requests.Session() as session:
+        # one that is refused before its body is read ends its connection, at times before the answer is read
+        again = HTTPAdapter(max_retries=Retry(connect=0, read=4, allowed_methods=None))
+        session.mount("http://", again)
         session.get(f"{opened.server.url}jaxprof/xprof?token={opened.server.token}")
         page = session.get(f"{opened.server.url}jaxprof/xprof").text
         match = re.search(r'data-xsrf="([^"]+)"', page)

@@ -255,7 +255,9 @@ def check_tensorboard(server: Server, run: str):
     listing = server.get_json(f"{T}/data/plugins_listing")
     assert listing["profile"]["enabled"] is True
     assert json.loads(server.get(f"{T}/experiment/defaultExperimentId/data/runs").text) == []
-    assert server.get_json("jaxprof/api/viewers/tensorboard")["state"] == "running"
+    while (state := server.get_json("jaxprof/api/viewers/tensorboard")["state"]) == "starting":
+        time.sleep(0.05)  # it has answered, and the server is about to see it
+    assert state == "running"
 
 
 def test_both_viewers_at_the_root_of_a_server_that_allows_little():

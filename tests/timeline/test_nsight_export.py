@@ -6,13 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from jupyterlab_jaxprof import timeline
 from jupyterlab_jaxprof.environment import nsys
-from jupyterlab_jaxprof.timeline import nsight_export
 from jupyterlab_jaxprof.timeline.model import RangeKind, ReadError
 from jupyterlab_jaxprof.timeline.nsight_export import exported, needed_version, read_report
 from tests.support import nsys_stats
@@ -216,6 +216,6 @@ def test_without_nsys_it_is_told_how_to_get_it(
 def test_a_temporary_directory_that_is_not_there(
     recorded: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(nsight_export.tempfile, "tempdir", str(tmp_path / "none"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
     with pytest.raises(ReadError, match="There is no place for the export"):
         read_report(recorded[".nsys-rep"])
