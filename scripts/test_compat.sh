@@ -25,7 +25,7 @@ prepare() {  # PYTHON_VERSION REQUIREMENT...
   if [ ! -f "$venv/.ready" ]; then
     rm -rf "$venv"
     "$(find_python "$1")" -m venv "$venv"
-    "$venv/bin/pip" install -q "${@:2}" cloudpickle grpcio jupyter-server-proxy nbclient nvtx numpy pandas pexpect \
+    "$venv/bin/pip" install -q "${@:2}" cloudpickle grpcio lz4 jupyter-server-proxy nbclient nvtx numpy pandas pexpect \
       psutil pytest pytest-timeout pytest-xdist 'xprof>=2.24,<2.25'
     touch "$venv/.ready"
   fi

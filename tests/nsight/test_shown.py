@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from itertools import groupby
 from typing import Any
 
 import pytest
@@ -95,15 +96,21 @@ def shown(kernel):
 def of_body(found: list[tuple[str, dict[str, Any]]]) -> list[str]:
     """What the body made, each as one word or two."""
     said: list[str] = []
-    for kind, content in found:
-        if kind == "stream":
-            said += content["text"].replace("\r", "\n").split("\n")
-        elif kind.endswith("display_data") and not is_ours(content):
-            data = content["data"]
-            update = "update " if kind == "update_display_data" else ""
-            rich = [name for name in data if name != "text/plain"]
-            said.append(update + (" ".join(rich) if rich else data["text/plain"]))
+    for is_text, messages in groupby(found, key=lambda message: message[0] == "stream"):
+        if is_text:  # a line may come in pieces
+            said += "".join(content["text"] for _, content in messages).replace("\r", "\n").split("\n")
+        else:
+            said += [shown for kind, content in messages if (shown := _shown(kind, content))]
     return [word for word in said if word]
+
+
+def _shown(kind: str, content: dict[str, Any]) -> str:
+    if not kind.endswith("display_data") or is_ours(content):
+        return ""
+    data = content["data"]
+    update = "update " if kind == "update_display_data" else ""
+    rich = [name for name in data if name != "text/plain"]
+    return update + (" ".join(rich) if rich else data["text/plain"])
 
 
 def test_displays_come_in_the_order_of_the_body_from_each_recorded_step_and_the_value_once(shown):
