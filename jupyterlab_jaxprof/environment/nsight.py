@@ -110,8 +110,7 @@ def _counters_held(found: Found) -> Iterator[Problem]:
         if one["name"] == "nv-hostengine":
             yield _note(
                 f"NVIDIA's DCGM runs here (nv-hostengine, process {one['pid']}). While it takes profiling "
-                "metrics "
-                "it holds the GPU's counters, and nsys can't sample them.",
+                "metrics it holds the GPU's counters, and nsys can't sample them.",
                 run(
                     "dcgmi profile --pause",
                     "dcgmi profile --resume afterwards",

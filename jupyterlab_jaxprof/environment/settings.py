@@ -157,8 +157,7 @@ def _proxies(found: Found) -> Iterator[Problem]:
         yield note(
             "programs that ask this Jupyter server",
             f"{' and '.join(proxies['set'])} send their requests through a proxy, those to this machine "
-            "too, for "
-            "NO_PROXY does not except it.",
+            "too, for NO_PROXY does not except it.",
             export("NO_PROXY=localhost,127.0.0.1,::1"),
         )
 

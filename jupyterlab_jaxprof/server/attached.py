@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 _PROGRAM = ("-P", "-m", "jupyterlab_jaxprof.cli.attached")
+_END_PATIENCE_S = 10.0
 
 
 @asynccontextmanager
 async def attached(
     *arguments: str, environment: Mapping[str, str]
 ) -> AsyncGenerator[asyncio.subprocess.Process]:
-    """Start it, with pipes for its output; after the `with` statement it ends itself. Raises OSError."""
+    """Start it, with pipes for its output; it has ended when the `with` statement does. Raises OSError."""
     theirs, life = os.pipe()
     try:
         try:
@@ -30,6 +32,21 @@ async def attached(
             )
         finally:
             os.close(theirs)
-        yield process
+        try:
+            yield process
+        finally:
+            if process.returncode is None:
+                await _end(process)
     finally:
         os.close(life)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Interrupt it, as Ctrl-C does, so that it ends what it has started and removes its files."""
+    with suppress(ProcessLookupError):
+        process.send_signal(signal.SIGINT)
+        try:
+            await asyncio.wait_for(process.wait(), _END_PATIENCE_S)
+        except TimeoutError:
+            process.kill()
+            await process.wait()

@@ -7,7 +7,6 @@ environment does it, as `jaxprof compare --json` in a terminal.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 from typing import Any
 
@@ -101,10 +100,6 @@ class CompareHandler(ApiHandler):
                     f"Comparing took longer than {limit_s:.0f} s and was stopped: a trace among these may be "
                     "very large. `jaxprof compare` in a terminal has no such limit.",
                 ) from None
-            finally:
-                with contextlib.suppress(ProcessLookupError):
-                    process.kill()
-                await process.wait()
         return process.returncode, out, err
 
     def _sentence(self, err: str, status: int | None) -> str:

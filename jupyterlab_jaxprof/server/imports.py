@@ -25,7 +25,6 @@ from jupyterlab_jaxprof.server.viewers.child_environment import viewer_environme
 MOST_AT_ONCE = 16
 FORGET_AFTER_S = 600.0
 """So long may an upload rest, or an end go unread."""
-_END_PATIENCE_S = 10.0
 _COMMAND = "jaxprof import: "
 
 
@@ -191,11 +190,7 @@ class Imports:
     async def _run(self, arguments: Sequence[str]) -> tuple[int, bytes, bytes]:
         environment = viewer_environment() | {"JAXPROF_DIR": str(self._store.root)}
         async with attached("import", *arguments, environment=environment) as process:
-            try:
-                out, err = await process.communicate()
-            finally:
-                if process.returncode is None:
-                    await _end(process)
+            out, err = await process.communicate()
         return process.returncode or 0, out, err
 
     def _conclude(self, one: Import, status: int, out: bytes, err: bytes) -> None:
@@ -215,17 +210,6 @@ class Imports:
         workspace, one.workspace = one.workspace, None
         if workspace is not None:
             await asyncio.to_thread(workspace.close)
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """Interrupt it, as Ctrl-C does, so that it ends what it has started and removes its files."""
-    with suppress(ProcessLookupError):
-        process.send_signal(signal.SIGINT)
-        try:
-            await asyncio.wait_for(process.wait(), _END_PATIENCE_S)
-        except TimeoutError:
-            process.kill()
-            await process.wait()
 
 
 def _reason(status: int, said: str) -> str:
